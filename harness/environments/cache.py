@@ -3,6 +3,7 @@
 HOME/environments/                 HOME: BAKEOFF_HOME, else bakeoff/ in the user's cache
   torch-3fa94c0d11b2/              one per lock content, device, interpreter and architecture
     environment.json               written last: its absence means "not finished, go on"
+    lock.txt                       what pip was told to install, each file by its SHA-256
     create.log                     what pip said
   torch-3fa94c0d11b2.lock          held (flock) by whoever builds it
 """

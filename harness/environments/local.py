@@ -61,9 +61,7 @@ def _fill(order: BuildOrder, base: Python, root: Path) -> list[str]:
         "offers what the lock pins",
         "Is an index reachable? `pip config list` shows which ones pip asks.",
     )
-    fetched = any(not item.url.startswith("file:") for item in items)
-    what = amount(items, pip.cache() if fetched else None)
-    order.say(f"{_heading(items, order.lock, order.device)}, {what}")
+    order.say(f"{_heading(items, order.lock, order.device)}, {amount(items)}")
     seen: list[str] = []
 
     def follow(line: str) -> None:
@@ -74,7 +72,7 @@ def _fill(order: BuildOrder, base: Python, root: Path) -> list[str]:
         elif verb == "Installing":
             order.doing(f"installing {len(items)} packages")
 
-    pip.install(items, root / "create.log", follow)
+    pip.install(items, root, follow)
     for name in order.lock.sources:
         framework = order.reference.framework
         order.say(

@@ -16,7 +16,7 @@ from harness.environments.cache import Environment
 from harness.environments.lock import EnvironmentReference
 from harness.environments.package_index import pip_for_nodes
 from harness.environments.package_index.download_size import amount
-from harness.environments.package_index.pip import NotOffered
+from harness.environments.package_index.pip import NotOffered, hashed
 from harness.environments.package_index.pip_for_nodes import Target
 from harness.errors import BakeoffError, Unavailable
 from harness.ranks.remote_node import RemoteNode
@@ -59,13 +59,14 @@ def _fill(order: BuildOrder, there: Target, node: RemoteNode, root: Path) -> lis
     items = order.choose(there.plan, f"has wheels for {tag} of what the lock pins")
     wheels = cache.home() / "wheels" / tag
     wheels.mkdir(parents=True, exist_ok=True)
-    order.say(f"{order.lock.title} for {node} ({tag}), {amount(items, None)}")
-    pinned = [f"{item.name}=={item.version}" for item in items]
-    there.fetch(pinned, wheels, lambda line: order.doing(line[:60]))
+    order.say(f"{order.lock.title} for {node} ({tag}), {amount(items)}")
+    there.fetch(items, wheels, lambda line: order.doing(line[:60]))
+    (root / "lock.txt").write_text(hashed(items), "utf-8")
     order.doing(f"installing {len(items)} packages on {node}")
     log = node.run(
         *(str(root / "bin" / "python"), "-I", _pip(there, node, wheels), "--isolated", "install"),
-        *("--no-index", "--find-links", str(wheels), "--no-deps", "--no-input", *pinned),
+        *("--no-index", "--find-links", str(wheels), "--no-deps", "--no-input"),
+        *("--require-hashes", "-r", str(root / "lock.txt")),
         timeout_s=_LONG_S,
     )
     (root / "create.log").write_text(log, "utf-8")
@@ -79,7 +80,7 @@ def _fill(order: BuildOrder, there: Target, node: RemoteNode, root: Path) -> lis
 def _pip(there: Target, node: RemoteNode, wheels: Path) -> str:
     """Give a pip that serves the node's Python: the index's newest, or the one it brought along."""
     try:
-        there.fetch(["pip"], wheels)
+        there.fetch(there.plan(["pip"], {}), wheels)
         newest = max(wheels.glob("pip-*.whl"), key=lambda one: one.stat().st_mtime_ns)
         return str(newest / "pip")
     except NotOffered:

@@ -93,6 +93,17 @@ def test_wheels_are_chosen_by_the_nodes_tags_and_markers(
     assert there.tags[:2] == ("manylinux_2_28_ppc64le", "manylinux_2_27_ppc64le")
     chosen = there.plan(["tiny==1.0"], {})
     assert sorted(one.name for one in chosen) == ["other", "tiny"]
-    there.fetch([f"{one.name}=={one.version}" for one in chosen], tmp_path)
+    there.fetch(chosen, tmp_path)
     assert (tmp_path / plain.name).is_file()
     assert (tmp_path / "other-9.9-py3-none-manylinux_2_17_ppc64le.whl").is_file()
+
+
+def test_a_wheel_that_is_not_the_one_that_was_chosen_is_not_fetched(
+    tiny: TinyFramework, node: RemoteNode, tmp_path: Path
+) -> None:
+    tiny.offer("1.0")
+    there = power9(node)
+    (chosen,) = there.plan(["tiny==1.0"], {})
+    tiny.offer("1.0", source="changed = True\n")
+    with pytest.raises(Unavailable, match="DO NOT MATCH THE HASHES"):
+        there.fetch([chosen], tmp_path)

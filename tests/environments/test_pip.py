@@ -29,7 +29,7 @@ def test_a_stopped_pip_takes_what_it_started_with_it(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Installer(program, Path(sys.executable)).run(on_line=stop)
+        Installer((sys.executable, str(program)), Path(sys.executable)).run(on_line=stop)
     with ends[0] as end:
         wait_until_nobody_reads(end)
 

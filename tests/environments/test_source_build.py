@@ -32,7 +32,7 @@ def test_a_substitution_has_to_fit(tmp_path):
 def test_a_missing_compiler_is_said_plainly_with_its_cure(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path))
-    pip = Installer(tmp_path / "pip", tmp_path / "bin" / "python")
+    pip = Installer(("pip",), tmp_path / "bin" / "python")
     with pytest.raises(Unavailable) as told:
         source_build.add(read_source("horovod"), "torch", (tmp_path, "cp311"), pip, print)
     assert "has to be compiled, and this machine lacks:\n    g++: apt-get" in str(told.value)

@@ -1,8 +1,7 @@
-"""Say, before anything is fetched, how large it is and how much is here already."""
+"""Say, before anything is fetched, how large it is and how much lies on this machine."""
 
 from __future__ import annotations
 
-import hashlib
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -24,7 +23,7 @@ class Amount:
     files: int
     total_bytes: int
     here_bytes: int
-    """On a local disk or in pip's cache."""
+    """On a local disk. What pip keeps in its cache is pip's own affair, and counted as to fetch."""
     unknown: int
     """How many files have a size that nobody said."""
 
@@ -42,33 +41,22 @@ class Amount:
         )
 
 
-def amount(items: Sequence[Item], cache: Path | None) -> Amount:
-    """Look up every file's size, in pip's cache first, then with its server."""
-    cached = [_cached_bytes(item.url, cache) for item in items]
-    asked = [item.url for item, known in zip(items, cached, strict=True) if known is None]
+def amount(items: Sequence[Item]) -> Amount:
+    """Look up every file's size, on the disk or with its server."""
+    local = [_local_bytes(item.url) for item in items]
+    asked = [item.url for item, known in zip(items, local, strict=True) if known is None]
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(_served_bytes, asked))
-    here = sum(known for known in cached if known is not None)
+    here = sum(known for known in local if known is not None)
     fetched = sum(answer for answer in answers if answer is not None)
     return Amount(len(items), here + fetched, here, answers.count(None))
 
 
-def _cached_bytes(url: str, cache: Path | None) -> int | None:
+def _local_bytes(url: str) -> int | None:
     parts = urllib.parse.urlsplit(url)
-    if parts.scheme == "file":
-        return Path(urllib.request.url2pathname(parts.path)).stat().st_size
-    if cache is None:
+    if parts.scheme != "file":
         return None
-    # pip keeps an answer under the hash of its address: http-v2/ since 23.3, http/ before.
-    digest = hashlib.sha224(url.encode()).hexdigest()
-    for name in (
-        Path("http-v2", *digest[:5], f"{digest}.body"),
-        Path("http", *digest[:5], f"{digest}.body"),
-        Path("http", *digest[:5], digest),
-    ):
-        if (cache / name).is_file():
-            return (cache / name).stat().st_size
-    return None
+    return Path(urllib.request.url2pathname(parts.path)).stat().st_size
 
 
 def _served_bytes(url: str) -> int | None:

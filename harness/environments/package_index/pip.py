@@ -11,10 +11,11 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.environments.pythons import Python, satisfies
@@ -26,6 +27,9 @@ _ELSEWHERE = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_V
 NOT_OFFERED = re.compile(
     r"No matching distribution found|Could not find a version|ResolutionImpossible"
 )
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]*")
+SHA256 = re.compile(r"[0-9a-f]{64}")
 _BUNDLED = "import ensurepip, pathlib; print(pathlib.Path(ensurepip.__file__).parent / '_bundled')"
 
 
@@ -40,17 +44,27 @@ class Item:
     name: str
     version: str
     url: str
+    sha256: str
+    requires: tuple[str, ...] = ()
+    """What it needs in its turn, as its metadata says (PEP 508)."""
 
 
 @dataclass(frozen=True)
 class _Metadata:
     name: str
     version: str
+    requires_dist: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Archive:
+    hashes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Download:
     url: str
+    archive_info: _Archive = _Archive()
 
 
 @dataclass(frozen=True)
@@ -70,65 +84,100 @@ def read_report(report: Path) -> list[Item]:
         told = read(_Report, parse(report.read_bytes()))
     except ValueError as problem:
         raise Unavailable(f"pip's report cannot be read: {problem}.") from None
-    return [
-        Item(one.metadata.name, one.metadata.version, one.download_info.url) for one in told.install
-    ]
+    return [_item(one) for one in told.install]
+
+
+def _item(chosen: _Chosen) -> Item:
+    what, where = chosen.metadata, chosen.download_info
+    digest = where.archive_info.hashes.get("sha256", "")
+    if not (_NAME.fullmatch(what.name) and _VERSION.fullmatch(what.version)):
+        raise Unavailable(f"pip's report cannot be read: it names {what.name!r} {what.version!r}.")
+    if not SHA256.fullmatch(digest):
+        raise Unavailable(
+            f"{what.name} {what.version}: pip tells no SHA-256 of {where.url}. It is no file of a "
+            "package index or a folder of wheels."
+        )
+    return Item(what.name, what.version, where.url, digest, what.requires_dist)
+
+
+def hashed(items: Iterable[Item]) -> str:
+    """Write a lock that pip installs with --require-hashes: these files, and no others."""
+    lines = (f"{one.name}=={one.version} --hash=sha256:{one.sha256}\n" for one in items)
+    return "".join(sorted(lines))
+
+
+@contextmanager
+def requirement_files(
+    requirements: Iterable[str], pins: Mapping[str, str]
+) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """Give the place of a report, and the words that ask pip for one and install nothing."""
+    with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
+        report, constraints = Path(scratch) / "report.json", Path(scratch) / "pins.txt"
+        constraints.write_text("".join(f"{name}=={pins[name]}\n" for name in pins))
+        yield (
+            report,
+            (
+                *("install", "--dry-run", "--ignore-installed", "--quiet", "--no-input"),
+                *("--report", str(report), "--constraint", str(constraints), *requirements),
+            ),
+        )
 
 
 @dataclass(frozen=True)
 class Installer:
     """pip, as it is started for one environment's interpreter."""
 
-    program: Path
-    """``__pip-runner__.py`` of some pip, or a pip wheel's own entry."""
+    argv: tuple[str, ...]
+    """The command that pip is started with."""
     python: Path
+    wheels: Path | None = None
+    """The one folder that everything comes from; None: what the user's configuration names."""
 
     def plan(self, requirements: Iterable[str], pins: Mapping[str, str]) -> list[Item]:
         """Ask pip what it would install; raise NotOffered where the index lacks something."""
-        with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
-            report = Path(scratch) / "report.json"
-            constraints = Path(scratch) / "pins.txt"
-            constraints.write_text("".join(f"{name}=={pins[name]}\n" for name in pins))
-            self.run(
-                *("install", "--dry-run", "--ignore-installed", "--quiet"),
-                *("--report", str(report), "--constraint", str(constraints), *requirements),
-            )
+        with requirement_files(requirements, pins) as (report, words):
+            self.run(*words)
             return read_report(report)
 
-    def install(self, items: Sequence[Item], log: Path, on_line: Callable[[str], None]) -> None:
-        """Install exactly what was planned; pip's words go to a log, its steps to the listener."""
-        pinned = [f"{item.name}=={item.version}" for item in items]
-        self.run("install", "--no-deps", "--no-input", *pinned, log=log, on_line=on_line)
+    def install(self, items: Sequence[Item], folder: Path, on_line: Callable[[str], None]) -> None:
+        """Install exactly the files that were planned, each checked by its hash.
+
+        The lock and pip's words are kept in ``folder``; pip's steps go to the listener.
+        """
+        lock = folder / "lock.txt"
+        lock.write_text(hashed(items), "utf-8")
+        only = () if self.wheels is None else ("--no-index", "--find-links", str(self.wheels))
+        self.run(
+            *("install", "--no-deps", "--no-input", "--require-hashes", *only, "-r", str(lock)),
+            log=folder / "create.log",
+            on_line=on_line,
+        )
 
     def complaints(self) -> list[str]:
         """Let pip say which packages of the environment do not fit together."""
         answer = subprocess.run(
-            [*self.argv, "check"], env=_environment(), capture_output=True, text=True, check=False
-        )
-        return answer.stdout.splitlines() if answer.returncode else []
-
-    def cache(self) -> Path | None:
-        """Tell where pip keeps what it has fetched."""
-        answer = subprocess.run(
-            [*self.argv, "cache", "dir"],
-            env=_environment(),
+            [*self.argv, "check"],
+            env=pip_environment(),
             capture_output=True,
             text=True,
             check=False,
         )
-        return Path(answer.stdout.strip()) if answer.returncode == 0 else None
+        return answer.stdout.splitlines() if answer.returncode else []
 
     @property
-    def argv(self) -> list[str]:
-        """The command that pip is started with."""
-        return [str(self.python), str(self.program)]
+    def _environment(self) -> dict[str, str]:
+        settings = pip_environment()
+        if self.wheels is None:
+            return settings
+        kept = {name: value for name, value in settings.items() if not name.startswith("PIP_")}
+        return {**kept, "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
     def run(
         self, *arguments: str, log: Path | None = None, on_line: Callable[[str], None] | None = None
     ) -> None:
         """Run pip to its end; what it complains of becomes the error."""
         lines: list[str] = []
-        with started([*self.argv, *arguments], _environment()) as process:
+        with started([*self.argv, *arguments], self._environment) as process:
             assert process.stdout is not None
             try:
                 for line in process.stdout:
@@ -177,36 +226,37 @@ def started(argv: Sequence[str], env: Mapping[str, str]) -> Iterator[subprocess.
             raise
 
 
-def installer(base: Python, python: Path) -> Installer:
-    """Find a pip that serves an interpreter: the harness's own, or the one Python brought along."""
-    own = _own_pip(base)
-    if own is not None:
-        return Installer(own, python)
+def installer(base: Python, python: Path, *, wheels: Path | None = None) -> Installer:
+    """Find a pip that serves an interpreter: the harness's own, or the one Python brought along.
+
+    ``wheels`` is a folder to install from, with nothing else asked; a pip in it serves too.
+    """
+    if _own_pip_serves(base):
+        return Installer((sys.executable, "-m", "pip", "--python", str(python)), python, wheels)
     answer = subprocess.run(
         [str(base.path), "-I", "-c", _BUNDLED], capture_output=True, text=True, check=False
     )
-    folders = [Path(answer.stdout.strip()), Path("/usr/share/python-wheels")]
-    for folder in folders if answer.returncode == 0 else folders[1:]:
+    folders = [Path(answer.stdout.strip())] if answer.returncode == 0 else []
+    given = [] if wheels is None else [wheels]
+    for folder in (*given, *folders, Path("/usr/share/python-wheels")):
         for wheel in sorted(folder.glob("pip-*.whl"), reverse=True):
-            return Installer(wheel / "pip", python)
+            return Installer((str(python), str(wheel / "pip")), python, wheels)
     raise Unavailable(
         f"No pip was found that serves {base}.\n"
         "    Give the harness one: python -m ensurepip, or python -m pip install pip."
     )
 
 
-def _own_pip(base: Python) -> Path | None:
+def _own_pip_serves(base: Python) -> bool:
     try:
-        distribution = importlib.metadata.distribution("pip")
+        needed = importlib.metadata.metadata("pip")["Requires-Python"] or ""
     except importlib.metadata.PackageNotFoundError:
-        return None
-    runner = Path(str(distribution.locate_file("pip/__pip-runner__.py")))
-    needed = distribution.metadata["Requires-Python"] or ""
-    serves = satisfies(base.version, re.sub(r",!=[^,]*", "", needed.replace(" ", "")))
-    return runner if serves and runner.is_file() else None
+        return False
+    return satisfies(base.version, re.sub(r",!=[^,]*", "", needed.replace(" ", "")))
 
 
-def _environment() -> dict[str, str]:
+def pip_environment() -> dict[str, str]:
+    """Give pip the user's settings, but for those that would install elsewhere."""
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -1,13 +1,13 @@
 """Ask the package index on behalf of another machine's Python.
 
 A compute node may be offline and of another architecture: its wheels are chosen and fetched here,
-by its tags (PEP 425, PEP 600) and by its markers (PEP 508), and installed there.
+by its tags (PEP 425, PEP 600) and by its markers (PEP 508), and installed there. pip takes tags of
+another machine, but evaluates markers for the Python that it runs in; so it is asked for packages
+without what they need, and what they need is followed here.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import sys
 import tempfile
@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.environments import pythons
+from harness.environments.package_index.needed import with_what_they_need
 from harness.environments.package_index.pip import (
-    NOT_OFFERED,
+    Installer,
     Item,
-    NotOffered,
+    hashed,
     installer,
     read_report,
-    started,
+    requirement_files,
 )
 from harness.environments.pythons import Python
 from harness.errors import Unavailable
@@ -55,18 +56,6 @@ print(json.dumps({
         "python_version": ".".join(version.split(".")[:2]),
     },
 }))
-"""
-# pip chooses wheels by the tags it is given, and evaluates markers for the Python it runs in.
-_AS_THERE = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
-there = json.loads(sys.argv[2])
-from pip._vendor.packaging import markers
-here = markers.default_environment
-markers.default_environment = lambda: {**here(), **there}
-sys.argv = ["pip", *sys.argv[3:]]
-from pip._internal.cli.main import main
-sys.exit(main())
 """
 # The oldest glibc that any wheel of an architecture was built for (PEP 600).
 _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
@@ -115,62 +104,40 @@ class Target:
 
     def plan(self, requirements: Iterable[str], pins: Mapping[str, str]) -> list[Item]:
         """Choose what it would install; raise NotOffered where the index lacks something."""
-        with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
-            report, constraints = Path(scratch) / "report.json", Path(scratch) / "pins.txt"
-            constraints.write_text("".join(f"{name}=={pins[name]}\n" for name in pins))
-            self._pip(
-                *("install", "--dry-run", "--ignore-installed", "--quiet", *self._flags),
+
+        def ask(names: Sequence[str]) -> list[Item]:
+            with requirement_files(names, pins) as (report, words):
                 # before pip 23.1, tags could be given only with a folder; nothing is put there
-                *(
-                    "--target",
-                    scratch,
-                    "--report",
-                    str(report),
-                    "--constraint",
-                    str(constraints),
-                    *requirements,
-                ),
-            )
-            return read_report(report)
+                folder = ("--target", str(report.parent), "--no-deps")
+                self._pip.run(*words, *self._flags, *folder)
+                return read_report(report)
+
+        return with_what_they_need(ask, requirements, self.markers)
 
     def fetch(
-        self,
-        requirements: Sequence[str],
-        folder: Path,
-        on_line: Callable[[str], None] = lambda _: None,
+        self, items: Sequence[Item], folder: Path, on_line: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Fetch wheels, without what they require in their turn."""
-        words = ("download", "--no-deps", *self._flags, "--dest", str(folder))
-        self._pip(*words, *requirements, on_line=on_line)
+        """Fetch the files that were chosen, each checked by its hash."""
+        with tempfile.TemporaryDirectory(prefix="bakeoff-") as scratch:
+            lock = Path(scratch) / "lock.txt"
+            lock.write_text(hashed(items), "utf-8")
+            words = ("download", "--no-deps", "--require-hashes", *self._flags)
+            self._pip.run(*words, "--dest", str(folder), "-r", str(lock), on_line=on_line)
 
     @property
     def _flags(self) -> tuple[str, ...]:
         number = ".".join(map(str, self.python.version[:2]))
         platforms = (word for tag in self.tags for word in ("--platform", tag))
         return (
-            *("--only-binary=:all:", "--no-input", "--disable-pip-version-check"),
-            *("--python-version", number, "--implementation", "cp", *platforms),
+            *("--only-binary=:all:", "--python-version", number),
+            *("--implementation", "cp", *platforms),
         )
 
-    def _pip(self, *arguments: str, on_line: Callable[[str], None] = lambda _: None) -> None:
+    @property
+    def _pip(self) -> Installer:
         own = pythons.inspect(sys.executable)
         assert own is not None, "the interpreter that runs this runs"
-        program = installer(own, Path(sys.executable)).program
-        # __pip-runner__.py lies within the package; a wheel's entry is the package itself
-        home = program.parents[1] if program.suffix == ".py" else program.parent
-        argv = [sys.executable, "-I", "-c", _AS_THERE, str(home), json.dumps(self.markers)]
-        lines = []
-        with started([*argv, *arguments], os.environ) as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                lines.append(line.strip())
-                on_line(line.strip())
-        if process.returncode != 0:
-            errors = [line for line in lines if line.startswith("ERROR")] or lines[-3:]
-            text = "\n    ".join(errors)
-            if NOT_OFFERED.search(text):
-                raise NotOffered(text)
-            raise Unavailable(f"pip could not do it (exit code {process.returncode}):\n    {text}")
+        return installer(own, Path(sys.executable))
 
 
 def find(node: RemoteNode, specifier: str, *, explicit: Path | None, purpose: str) -> Target:

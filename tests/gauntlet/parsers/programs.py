@@ -109,7 +109,7 @@ class _Installer(pip.Installer):
 
 
 def _pip(data: bytes, _: Path) -> object:
-    installer = _Installer(Path("pip"), Path("python"))
+    installer = _Installer(("pip",), Path("python"))
     object.__setattr__(installer, "report", data)
     return installer.plan(["torch"], {})
 
@@ -132,7 +132,10 @@ _REPORT = {
     "install": [
         {
             "metadata": {"name": "torch", "version": "2.1"},
-            "download_info": {"url": "https://x/torch.whl", "archive_info": {"hash": "x"}},
+            "download_info": {
+                "url": "https://x/torch.whl",
+                "archive_info": {"hashes": {"sha256": "0" * 64}},
+            },
         }
     ],
 }
