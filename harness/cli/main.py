@@ -66,6 +66,8 @@ VERBS = {
     "platforms": "Probe this machine; show, check and start profiles of machines.",
     "data": "Make, list, check and remove the data sets that studies read.",
     "env": "Build, check and remove framework environments.",
+    "pack": "Make one archive that installs Bakeoff where there is no network.",
+    "unpack": "Install what such an archive holds.",
     "screen": "Find the nodes that are slower than the others, or compute otherwise.",
     "doctor": "Say what is missing here and what would spoil numbers.",
 }

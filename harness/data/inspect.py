@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -55,3 +56,17 @@ def described(folder: Path) -> dict[str, Any]:
     files = manifest.pop("files")
     manifest.pop("sums", None)
     return {**manifest, "files": len(files), "bytes": sum(one["bytes"] for one in files)}
+
+
+def recipe(folder: Path) -> str:
+    """Write the commands that make a folder's sets elsewhere: samples follow from a seed alone."""
+    lines = ["# How the data sets of the machine that packed this are made."]
+    there = sorted(one for one in folder.glob("*") if one.is_dir()) if folder.is_dir() else []
+    for one in filter(is_finished, there):
+        told = described(one)
+        if told.get("root") or "seed" not in told:
+            lines.append(f"# {shlex.quote(one.name)}: files of your own, {told['bytes']} bytes")
+            continue
+        words = ("--format", told["format"], "--samples", told["samples"], "--seed", told["seed"])
+        lines.append(shlex.join(map(str, ("bakeoff", "data", "create", told["content"], *words))))
+    return "\n".join(lines) + "\n"

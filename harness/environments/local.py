@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -26,21 +27,32 @@ from harness.errors import BakeoffError, Unavailable
 from harness.machine import gpus
 
 
+@dataclass(frozen=True)
+class PackedWheels:
+    """Files to build from where no index is asked, each by its hash."""
+
+    folder: Path
+    items: tuple[Item, ...]
+    python: str
+    """The version that they were chosen for, for example 3.12."""
+
+
 def create(
     reference: EnvironmentReference,
     listener: BuildListener,
     *,
     python: Path | None = None,
     device: str | None = None,
+    packed: PackedWheels | None = None,
 ) -> Environment:
     """Build an environment, go on with an unfinished one, or hand back the one that is there."""
     lock = lock_to_build(reference)
     order = BuildOrder(lock, reference, device or ("gpu" if gpus.has_gpu() else "cpu"), listener)
-    order.doing(f"looking for Python {lock.python}")
-    base = pythons.find(lock.python, explicit=python, purpose=str(reference))
-    return build(
-        order, base.tag, runs=lambda there: there.is_whole, fill=partial(_fill, order, base)
-    )
+    serving = lock.python if packed is None else f"=={packed.python}"
+    order.doing(f"looking for Python {serving}")
+    base = pythons.find(serving, explicit=python, purpose=str(reference))
+    fill = partial(_fill, order, base, packed)
+    return build(order, base.tag, runs=lambda there: there.is_whole, fill=fill)
 
 
 def remove(root: Path) -> None:
@@ -52,15 +64,18 @@ def remove(root: Path) -> None:
         shutil.rmtree(root)
 
 
-def _fill(order: BuildOrder, base: Python, root: Path) -> list[str]:
+def _fill(order: BuildOrder, base: Python, packed: PackedWheels | None, root: Path) -> list[str]:
     """Make the environment; tell what is wrong with it."""
     _prepare(base, root, order.listener)
-    pip = installer(base, root / "bin" / "python")
-    items = order.choose(
-        pip.plan,
-        "offers what the lock pins",
-        "Is an index reachable? `pip config list` shows which ones pip asks.",
-    )
+    pip = installer(base, root / "bin" / "python", wheels=packed.folder if packed else None)
+    if packed is None:
+        items = order.choose(
+            pip.plan,
+            "offers what the lock pins",
+            "Is an index reachable? `pip config list` shows which ones pip asks.",
+        )
+    else:
+        items = list(packed.items)
     order.say(f"{_heading(items, order.lock, order.device)}, {amount(items)}")
     seen: list[str] = []
 

@@ -188,6 +188,20 @@ def lock_files() -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
+def own_lock_files(name: str) -> list[Path]:
+    """List the user's own files that a lock is read from; none where it ships with Bakeoff."""
+    found = []
+    files, waiting = lock_files(), [name]
+    while waiting:
+        file = files.get(waiting.pop())
+        if file is None or file in found or file.parent != plugins.user_folder("environments"):
+            continue
+        found.append(file)
+        table = tomllib.loads(file.read_text("utf-8"))
+        waiting += [table[key] for key in ("extends", "same_as") if key in table]
+    return found
+
+
 def load_lock(name: str) -> Lock:
     """Read one lock by its name."""
     files = lock_files()

@@ -25,7 +25,7 @@ class Index:
 
 
 def chosen(index: Index, *requirements: str) -> list[str]:
-    return sorted(one.name for one in with_what_they_need(index, requirements, LINUX))
+    return sorted(one.name for one in with_what_they_need(index, requirements, LINUX).items)
 
 
 def test_what_is_needed_is_followed_by_the_other_machine_s_markers() -> None:
@@ -43,6 +43,14 @@ def test_an_extra_brings_its_own_though_the_package_was_chosen_before() -> None:
         a=("b", "c[fast]"), b=("c",), c=('d; extra == "fast"', 'e; extra == "slow"'), d=()
     )
     assert chosen(index, "a", "c") == ["a", "b", "c", "d"]
+
+
+def test_what_is_there_already_is_neither_chosen_nor_followed_but_told() -> None:
+    index = Index(a=("b>=2", "c"), b=("d",), c=("b<9",), d=())
+    needed = with_what_they_need(index, ["a"], LINUX, frozenset({"b"}))
+    assert [one.name for one in needed.items] == ["a", "c"]
+    assert needed.left_out == ("b<9", "b>=2")
+    assert needed.names_left_out == ("b",)
 
 
 def test_contradictions_are_told_with_who_makes_them() -> None:

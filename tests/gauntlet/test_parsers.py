@@ -20,6 +20,7 @@ _OTHERWISE = {
     "harness/agent/turns/turns": "the agent's own ranks, over sockets that they inherit",
     "harness/collect/nvml_readings": "numbers that NVIDIA's library puts into our memory",
     "harness/environments/from_source/source_recipe": "our own files",
+    "harness/environments/offline/own_wheel": "what an installer noted of this very program",
     "harness/gate/kept_parts": "this user's own cache, of files that are whole or not there",
     "harness/locks": "at most 256 bytes, and tests/gauntlet/attacks.py plants them",
     "harness/machine/share": "lines of the kernel's, which the machine's reader reads as well",

@@ -7,6 +7,7 @@ contradict each other that is told.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -14,19 +15,43 @@ from harness.environments.lock import normal
 from harness.environments.package_index.pip import Item
 from harness.errors import Unavailable
 
+
+@dataclass(frozen=True)
+class Needed:
+    """What was chosen, and what is needed but was to be left out."""
+
+    items: tuple[Item, ...]
+    left_out: tuple[str, ...] = ()
+    """Requirements that whoever installs has to meet otherwise."""
+
+    @property
+    def names_left_out(self) -> tuple[str, ...]:
+        """The packages alone."""
+        return tuple(dict.fromkeys(Requirement(one).name for one in self.left_out))
+
+
 Ask = Callable[[Sequence[str]], list[Item]]
 """Has pip choose a file for each requirement, and nothing for what those need."""
 
 
 def with_what_they_need(
-    ask: Ask, requirements: Iterable[str], markers: Mapping[str, str]
-) -> list[Item]:
-    """Choose requirements and all that they need where these markers hold."""
+    ask: Ask,
+    requirements: Iterable[str],
+    markers: Mapping[str, str],
+    without: frozenset[str] = frozenset(),
+) -> Needed:
+    """Choose requirements and all that they need where these markers hold.
+
+    Nothing is chosen for the names in ``without``, nor followed from them.
+    """
+    left_out: set[str] = set()
     chosen: dict[str, Item] = {}
     followed: set[tuple[str, str]] = set()
     wanted: list[tuple[str, Requirement]] = []
     waiting = [("it", _read("what was asked for", text)) for text in requirements]
     while waiting:
+        left_out |= {_plain(one) for _, one in waiting if normal(one.name) in without}
+        waiting = [(by, one) for by, one in waiting if normal(one.name) not in without]
         wanted += waiting
         new = {normal(one.name) for _, one in waiting} - chosen.keys()
         if new:
@@ -42,7 +67,11 @@ def with_what_they_need(
         ]
         followed |= asked
     _refuse_contradictions(wanted, chosen)
-    return list(chosen.values())
+    return Needed(tuple(chosen.values()), tuple(sorted(left_out)))
+
+
+def _plain(need: Requirement) -> str:
+    return f"{need.name}{need.specifier}"
 
 
 def _needs(item: Item, extra: str, markers: Mapping[str, str]) -> Iterator[Requirement]:

@@ -231,7 +231,7 @@ def installer(base: Python, python: Path, *, wheels: Path | None = None) -> Inst
 
     ``wheels`` is a folder to install from, with nothing else asked; a pip in it serves too.
     """
-    if _own_pip_serves(base):
+    if _serves(_own_pip(), base):
         return Installer((sys.executable, "-m", "pip", "--python", str(python)), python, wheels)
     answer = subprocess.run(
         [str(base.path), "-I", "-c", _BUNDLED], capture_output=True, text=True, check=False
@@ -240,18 +240,30 @@ def installer(base: Python, python: Path, *, wheels: Path | None = None) -> Inst
     given = [] if wheels is None else [wheels]
     for folder in (*given, *folders, Path("/usr/share/python-wheels")):
         for wheel in sorted(folder.glob("pip-*.whl"), reverse=True):
-            return Installer((str(python), str(wheel / "pip")), python, wheels)
+            if _serves(_pip_in(wheel), base):
+                return Installer((str(python), str(wheel / "pip")), python, wheels)
     raise Unavailable(
         f"No pip was found that serves {base}.\n"
         "    Give the harness one: python -m ensurepip, or python -m pip install pip."
     )
 
 
-def _own_pip_serves(base: Python) -> bool:
+def _own_pip() -> importlib.metadata.Distribution | None:
     try:
-        needed = importlib.metadata.metadata("pip")["Requires-Python"] or ""
+        return importlib.metadata.distribution("pip")
     except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _pip_in(wheel: Path) -> importlib.metadata.Distribution | None:
+    found = importlib.metadata.distributions(name="pip", path=[str(wheel)])
+    return next(iter(found), None)
+
+
+def _serves(pip: importlib.metadata.Distribution | None, base: Python) -> bool:
+    if pip is None:
         return False
+    needed = pip.metadata["Requires-Python"] or ""
     return satisfies(base.version, re.sub(r",!=[^,]*", "", needed.replace(" ", "")))
 
 

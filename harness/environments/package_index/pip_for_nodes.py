@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.environments import pythons
-from harness.environments.package_index.needed import with_what_they_need
+from harness.environments.package_index.needed import Needed, with_what_they_need
 from harness.environments.package_index.pip import (
     Installer,
     Item,
@@ -102,8 +102,18 @@ class Target:
             return (*numbered, *older, f"linux_{machine}")
         return (*(f"musllinux_1_{one}_{machine}" for one in range(5, -1, -1)), f"linux_{machine}")
 
+    def __str__(self) -> str:
+        number = ".".join(map(str, self.python.version[:2]))
+        return f"Python {number} on {self.python.machine} with {' '.join(self.libc)}"
+
     def plan(self, requirements: Iterable[str], pins: Mapping[str, str]) -> list[Item]:
         """Choose what it would install; raise NotOffered where the index lacks something."""
+        return list(self.plan_without(requirements, pins, frozenset()).items)
+
+    def plan_without(
+        self, requirements: Iterable[str], pins: Mapping[str, str], without: frozenset[str]
+    ) -> Needed:
+        """Choose it but for packages that it has already."""
 
         def ask(names: Sequence[str]) -> list[Item]:
             with requirement_files(names, pins) as (report, words):
@@ -112,7 +122,7 @@ class Target:
                 self._pip.run(*words, *self._flags, *folder)
                 return read_report(report)
 
-        return with_what_they_need(ask, requirements, self.markers)
+        return with_what_they_need(ask, requirements, self.markers, without)
 
     def fetch(
         self, items: Sequence[Item], folder: Path, on_line: Callable[[str], None] = lambda _: None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
 import sys
+import tarfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +16,11 @@ from harness import commands
 from harness.agent import protocol
 from harness.environments import pythons, verify, worker_python
 from harness.environments.lock import EnvironmentReference
+from harness.environments.offline import archive, install
+from harness.environments.offline.lock_text import read_lock
 from harness.environments.package_index import pip, pip_for_nodes
 from harness.environments.worker_variables import WorkerVariables
+from harness.errors import BakeoffError
 from harness.gate.conditions import read_processors
 from harness.launch import profile_topology
 from harness.machine import hwloc_topology, surroundings
@@ -27,7 +33,7 @@ from harness.worker.adapters.caffe import log as caffe_log
 from harness.worker.adapters.caffe import prototxt
 from harness.worker.facts import hlo, onednn
 from harness.worker.facts.node_survey import survey
-from tests.gauntlet.parsers.parser import Parse, Parser, as_text, contents_of, texts
+from tests.gauntlet.parsers.parser import Parse, Parser, as_text, contents_of, laid, texts
 
 _NEAR_NS = 1_790_000_000_000_000_000
 _GREETING = b"Welcome to node1\n"
@@ -114,6 +120,28 @@ def _pip(data: bytes, _: Path) -> object:
     return installer.plan(["torch"], {})
 
 
+def _manifest(data: bytes, _: Path) -> object:
+    try:
+        return install.read_manifest(data)
+    except install.Refused as problem:
+        raise BakeoffError(str(problem)) from None
+
+
+def _archives(_: Path) -> Sequence[bytes]:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as file:
+        for name, content in (("pack.json", json.dumps(_MANIFEST).encode()), ("data.sh", b"# a\n")):
+            info = tarfile.TarInfo(f"it/{name}")
+            info.size = len(content)
+            file.addfile(info, io.BytesIO(content))
+    return [made.getvalue()]
+
+
+def _archive(data: bytes, folder: Path) -> object:
+    with archive.opened(laid(data, folder, "it.tar")) as (_, manifest):
+        return manifest
+
+
 def _python_there(data: bytes, _: Path) -> object:
     node: Any = type("Node", (), {"run": lambda *_: as_text(data), "name": "n1"})()
     found = pip_for_nodes.find(node, ">=3.7", explicit=None, purpose="torch")
@@ -138,6 +166,15 @@ _REPORT = {
             },
         }
     ],
+}
+_MANIFEST = {
+    "version": 1,
+    "bakeoff": "0.1.0",
+    "pip": "data.sh",
+    "without": ["numpy>=2.0"],
+    "target": {"python": "3.12", "machine": "x86_64", "libc": "glibc 2.28"},
+    "environments": [],
+    "files": {"data.sh": {"bytes": 4, "sha256": hashlib.sha256(b"# a\n").hexdigest()}},
 }
 _PYTHON_THERE = {
     "path": "/usr/bin/python3",
@@ -311,6 +348,25 @@ PARSERS = (
         ("harness/environments/package_index/pip",),
         is_json=True,
         share=0.5,
+    ),
+    Parser(
+        "an archive's manifest",
+        texts(json.dumps(_MANIFEST)),
+        _manifest,
+        ("harness/environments/offline/install",),
+        is_json=True,
+    ),
+    Parser(
+        "archives",
+        _archives,
+        _archive,
+        ("harness/environments/offline/archive",),
+    ),
+    Parser(
+        "an archive's lock",
+        texts(f"torch==2.1 --hash=sha256:{'0' * 64}\n"),
+        lambda data, _: read_lock(as_text(data), {"0" * 64: "file:///torch.whl"}),
+        ("harness/environments/offline/lock_text",),
     ),
     Parser(
         "Pythons of nodes",

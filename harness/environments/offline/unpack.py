@@ -1,0 +1,118 @@
+"""Install what an archive holds on a machine that has Bakeoff: environments, locks, profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from harness import plugins
+from harness.environments import local
+from harness.environments.build import BuildListener
+from harness.environments.cache import Environment
+from harness.environments.lock import EnvironmentReference
+from harness.environments.offline import archive
+from harness.environments.offline.lock_text import read_lock
+from harness.errors import BakeoffError, UsageError
+from harness.store.files import write_whole
+from harness.store.typed import read
+
+_MOST_TEXT_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class PackedEnvironment:
+    """One environment of an archive."""
+
+    reference: str
+    device: str
+    python: str
+    lock: str
+
+
+@dataclass(frozen=True)
+class _Environments:
+    environments: tuple[PackedEnvironment, ...]
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """What an archive brought."""
+
+    bakeoff: str
+    environments: tuple[Environment, ...]
+    platforms: tuple[str, ...]
+    recipe: str
+    """How its data sets are made."""
+
+
+def unpack(path: Path, listener: BuildListener, *, python: Path | None = None) -> Unpacked:
+    """Hold an archive to its hashes, then build its environments from its wheels alone."""
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file.")
+    listener.doing(f"checking {path}")
+    with archive.opened(path) as (folder, manifest):
+        here = metadata.version("bakeoff")
+        if manifest["bakeoff"] != here:
+            raise BakeoffError(
+                f"{path} is of Bakeoff {manifest['bakeoff']}, and this is {here}: their locks may "
+                "differ.\n    Install the one that it brings: tar xf it, then install.py WHERE."
+            )
+        try:
+            environments = read(_Environments, manifest).environments
+        except ValueError as problem:
+            raise BakeoffError(f"{path} is damaged: {problem}.") from None
+        _bring(folder, manifest, "locks", "environments", listener)
+        platforms = _bring(folder, manifest, "platforms", "platforms", listener)
+        wheels = {
+            facts["sha256"]: (folder / name).as_uri()
+            for name, facts in manifest["files"].items()
+            if name.startswith("wheels/")
+        }
+        built = tuple(
+            _build(one, folder, manifest, wheels, listener, python) for one in environments
+        )
+        return Unpacked(here, built, platforms, _text(folder, manifest, "data.sh"))
+
+
+def _build(
+    one: PackedEnvironment,
+    folder: Path,
+    manifest: Mapping[str, Any],
+    wheels: Mapping[str, str],
+    listener: BuildListener,
+    python: Path | None,
+) -> Environment:
+    items = read_lock(_text(folder, manifest, one.lock), wheels)
+    source = local.PackedWheels(folder / "wheels", tuple(items), one.python)
+    reference = EnvironmentReference.parse(one.reference)
+    return local.create(reference, listener, python=python, device=one.device, packed=source)
+
+
+def _bring(
+    folder: Path, manifest: Mapping[str, Any], kind: str, own: str, listener: BuildListener
+) -> tuple[str, ...]:
+    """Copy files to the user's own; one that is there already and differs is left."""
+    brought = []
+    for name in sorted(manifest["files"]):
+        if name.startswith(f"{kind}/") and name.endswith(".toml"):
+            text, place = _text(folder, manifest, name), plugins.user_folder(own) / Path(name).name
+            if place.exists() and place.read_text("utf-8", errors="replace") != text:
+                listener.say(f"{place} is there already and differs; it is left as it is.")
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(place, text)
+            brought.append(str(place))
+    return tuple(brought)
+
+
+def _text(folder: Path, manifest: Mapping[str, Any], name: str) -> str:
+    facts = manifest["files"].get(name)
+    if facts is None or facts["bytes"] > _MOST_TEXT_BYTES:
+        raise BakeoffError(f"The archive holds no file {name!r}, or one that is too large.")
+    try:
+        return (folder / name).read_text("utf-8")
+    except ValueError:
+        raise BakeoffError(f"The archive's {name} is no text.") from None
