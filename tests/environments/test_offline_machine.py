@@ -1,4 +1,4 @@
-"""The whole way: packed here, installed by another Python that sees no network, and a study there."""
+"""Pack here, install by another Python that sees no network, and run a study there."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("pack")
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--frameworks", metavar="NAMES", help="Environments to bring, as `bakeoff env list` names them.")
+@click.option("--frameworks", metavar="NAMES", help="Environments to bring: `bakeoff env list`.")
 @click.option(
     "--platform",
     shell_complete=completion.platforms,
