@@ -55,6 +55,7 @@ def parts(framework: str, directory: Path, **factors: Any) -> dict[tuple[str, st
         ("tensorflow", {"compile": True}),
         ("tensorflow@1.15", {}),
         ("keras", {}),
+        ("tinygrad", {"compile": True}),
     ],
 )
 def test_every_layer_that_multiplies_has_its_parts_and_little_is_unmarked(

@@ -94,13 +94,21 @@ class TinygradActivity:
         calls = calls_per_step(self, "captured")
         if not calls:
             return Count(0, by)
-        made = {to_program(kernel, self._device.renderer): kernel for kernel in self._asked}
+        made = {to_program(kernel, self.renderer()): kernel for kernel in self._asked}
         each = 0
         for program in programs(self.captured):
             if program not in made:
                 raise Uncounted("tinygrad replays a kernel that it was not seen to compile")
             each += products.macs(made[program])
         return Count(round(each * calls), by)
+
+    def mark(self, mark: Any) -> None:
+        """Mark layers, loss and update in what is captured from now on."""
+        self._trainer.net.mark = mark
+
+    def renderer(self) -> Any:
+        """Give what kernels are compiled by."""
+        return self._device.renderer
 
     def device(self) -> str:
         """Name what holds the parameters."""
@@ -146,6 +154,12 @@ class TinygradAdapter:
         activity.sync()
         ran = kernels(activity.captured)
         return dict(self.facts(), kernels_per_step=len(ran), distinct_kernels=len(set(ran)))
+
+    def attribute(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Any:
+        """Divide a few steps among the layers."""
+        from harness.worker.adapters.tinygrad.attribution import attribute
+
+        return attribute(self.activity(workload, feed, options), workload.network)
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used."""

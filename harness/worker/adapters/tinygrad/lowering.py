@@ -19,6 +19,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 from tinygrad import Context
 
 from harness.worker.adapters.tinygrad import sequences
+from harness.worker.attribution.marks import Mark, unmarked
 from harness.worker.network.layers import (
     GELU,
     LRN,
@@ -73,6 +74,7 @@ class Lowered:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.sites = {site.path: site for site in sites(network)}
+        self.mark: Mark = unmarked
         for site in self.sites.values():
             if not isinstance(site.layer, (Residual, Product)):
                 lowering_of(LAYERS, type(site.layer), "tinygrad", site.path)
@@ -89,14 +91,15 @@ class Lowered:
     def _row(self, layers: Sequence[Layer], prefix: str, x: Any, one: Pass) -> Any:
         for layer in layers:
             path = prefix + layer.name
-            if isinstance(layer, Residual):
-                body = self._row(layer.body, path + "/", x, one)
-                x = body + self._row(layer.shortcut, path + "/", x, one)
-            elif isinstance(layer, Product):
-                body = self._row(layer.body, path + "/", x, one)
-                x = body * self._row(layer.gate, path + "/", x, one)
-            else:
-                x = self.layer(path, x, one)
+            with self.mark(path):
+                if isinstance(layer, Residual):
+                    body = self._row(layer.body, path + "/", x, one)
+                    x = body + self._row(layer.shortcut, path + "/", x, one)
+                elif isinstance(layer, Product):
+                    body = self._row(layer.body, path + "/", x, one)
+                    x = body * self._row(layer.gate, path + "/", x, one)
+                else:
+                    x = self.layer(path, x, one)
             if one.kept is not None:
                 one.kept[path] = x
         return x

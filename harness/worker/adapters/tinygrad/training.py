@@ -13,6 +13,7 @@ import numpy
 from tinygrad import Tensor, dtypes
 
 from harness.worker.adapters.tinygrad.lowering import Lowered, Pass, Tensors
+from harness.worker.attribution.marks import LOSS, UPDATE
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor as Given
 from harness.worker.network.layers import Dropout
@@ -67,15 +68,18 @@ class Trainer:
         """Give loss, output, and what the layers left behind."""
         one = Pass(self.parameters, self.statistics, self.drops and kept is None, {}, kept)
         output = self.net.run(x, one)
-        return lowering_of(LOSSES, self.workload.loss, "tinygrad")(output, target), output, one
+        with self.net.mark(LOSS):
+            loss = lowering_of(LOSSES, self.workload.loss, "tinygrad")(output, target)
+        return loss, output, one
 
     def step(self, x: Any, target: Any, batch_per_step: int) -> Any:
         """Run one training step; give its loss."""
         loss, _, one = self.loss(x, target)
         slopes = loss.gradient(*self.parameters.values())
-        named = self._clipped(dict(zip(self.parameters, slopes)))
         rate = learning_rate(self.workload.optimiser, batch_per_step)
-        changes = self._optimiser.update(self, self.workload.optimiser, named, rate)
+        with self.net.mark(UPDATE):
+            named = self._clipped(dict(zip(self.parameters, slopes)))
+            changes = self._optimiser.update(self, self.workload.optimiser, named, rate)
         changes += [(self.statistics[name], value) for name, value in one.updated.items()]
         return loss.realize(*[old.assign(new) for old, new in changes])
 
