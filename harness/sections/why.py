@@ -6,16 +6,18 @@ from collections.abc import Iterator
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.explain.explanation import Explanation, explain
+from harness.analysis.explain.step_shares import UNEXPLAINED
 from harness.analysis.explain.words import (
     causes,
     floor_share,
     headline,
+    milliseconds,
     operations_words,
     part_name,
 )
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Group, Note, Sheet
+from harness.sections.contract.blocks import Block, Chart, Fall, Group, Note, Waterfall
 from harness.sections.contract.section import Section
 from harness.verdicts.results import scaled
 
@@ -39,7 +41,10 @@ _HOW = (
     "carries no layer's mark as “unexplained”. The intervals of a pair hold together; without one, "
     "a part is too small, or blocks are too few."
 )
-
+_DRAWN = (
+    "From the step of the faster cell, above, to that of the slower one: each bar begins where the "
+    "one above it ends. A whisker shows where the end of its bar plausibly lies."
+)
 
 _OF_FLOORS = (
     Column("slower_of_least", "slower cell, of what the machine can do", "share"),
@@ -53,7 +58,23 @@ _FLOORS = (
 )
 
 
-def _table(of: Explanation, first: str, second: str) -> Table:
+def _chart(of: Explanation, first: str, second: str, number: int) -> Chart:
+    """Draw the way from the faster cell's step to the slower one's, with the table of its parts."""
+    falls = tuple(
+        Fall(
+            part_name(one),
+            one.difference_s,
+            one.interval,
+            "{} ms {}".format(*milliseconds(one)).rstrip(),
+            is_named=one.key != UNEXPLAINED,
+        )
+        for one in of.terms
+    )
+    drawing = Waterfall((second, of.second_step_s), (first, of.first_step_s), falls)
+    return Chart(drawing, _table(of, first, second, f"why-{number}"), note=_DRAWN)
+
+
+def _table(of: Explanation, first: str, second: str, name: str) -> Table:
     rows = []
     has_floors = _has_floors(of)
     for one in of.terms:
@@ -78,7 +99,7 @@ def _table(of: Explanation, first: str, second: str) -> Table:
             )
         )
     columns = (*_COLUMNS, *(_OF_FLOORS if has_floors else ()), *_OPERATIONS)
-    return Table("why", f"Why {first} is slower than {second}", columns, tuple(rows))
+    return Table(name, f"Why {first} is slower than {second}", columns, tuple(rows))
 
 
 def _has_floors(of: Explanation) -> bool:
@@ -111,17 +132,17 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     yield Note(_HOW)
     if any(_has_floors(one) for one, _, _ in explained):
         yield Note(_FLOORS)
-    for one, first, second in explained:
-        if not one.refusal:
-            yield Group(
-                (
-                    Note(headline(one, first, second)),
-                    *(Note(sentence) for sentence in causes(one, first, second)),
-                    Sheet(_table(one, first, second)),
-                    Note(". ".join(one.traced) + "."),
-                ),
-                f"{first} and {second}",
-            )
+    answered = [one for one in explained if not one[0].refusal]
+    for number, (one, first, second) in enumerate(answered, start=1):
+        yield Group(
+            (
+                Note(headline(one, first, second)),
+                *(Note(sentence) for sentence in causes(one, first, second)),
+                _chart(one, first, second, number),
+                Note(". ".join(one.traced) + "."),
+            ),
+            f"{first} and {second}",
+        )
     for one, first, second in explained:
         if one.refusal:
             yield Note(f"{first} and {second}: {one.refusal}.")

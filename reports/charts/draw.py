@@ -14,6 +14,7 @@ from harness.sections.contract.blocks import (
     Rungs,
     Squares,
     Stacks,
+    Waterfall,
 )
 from reports.charts.heat import NARROW, WIDE, heat
 from reports.charts.lines import lines
@@ -22,6 +23,7 @@ from reports.charts.roofline import roofline
 from reports.charts.rungs import rungs
 from reports.charts.squares import squares
 from reports.charts.stacks import stacks
+from reports.charts.waterfall import waterfall
 
 
 def draw(chart: Chart, colours: Mapping[str, int], *, narrow: bool = False) -> str:
@@ -49,3 +51,5 @@ def draw(chart: Chart, colours: Mapping[str, int], *, narrow: bool = False) -> s
             return heat(timeline, grid, name=name, width=width, axis=axis)
         case Squares():
             return squares(chart.drawing, name=name, label=title, narrow=narrow)
+        case Waterfall():
+            return waterfall(chart.drawing, name=name, label=title, narrow=narrow)

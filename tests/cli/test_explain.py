@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -13,6 +14,7 @@ from harness.analysis.read import read_results
 from reports.page.files import write_page
 from tests.cli.command import bakeoff
 
+SVG = "{http://www.w3.org/2000/svg}"
 RECORDED = Path(__file__).parents[1] / "store" / "recorded" / "attributed"
 
 
@@ -64,6 +66,24 @@ def test_a_person_reads_the_account_and_the_page_has_it(run: Path) -> None:
     page = (run / "report.html").read_text()
     assert "Why cells are slower" in page
     assert "pool1, backward" in page
+
+
+def test_a_figure_leads_from_the_faster_step_to_the_slower_one_part_by_part(run: Path) -> None:
+    told = bakeoff("export", str(run), "--to", "svg", "--figure", "why", cwd=run.parent)
+    assert told.returncode == 0, told.stderr
+    drawn = ElementTree.fromstring(told.stdout)
+    words = ["".join(one.itertext()) for one in drawn.iter(f"{SVG}text")]
+    parts = explained(run, "torch", "jax")["parts"]
+    names = ["torch", *(f"{one['site']}, {one['phase']}" for one in parts if one["site"]), "jax"]
+    assert [word for word in words if word in names] == names
+    assert "unexplained" in words
+    begin, end = (float(one.attrib["cx"]) for one in drawn.iter(f"{SVG}circle"))
+    bars = [one for one in drawn.iter(f"{SVG}rect") if one.attrib.get("height") == "15"]
+    assert len(bars) == len(parts)
+    first, *_ = bars
+    share = parts[0]["difference_s"] / sum(one["difference_s"] for one in parts)
+    assert float(first.attrib["x"]) == pytest.approx(begin, abs=0.2)
+    assert float(first.attrib["width"]) == pytest.approx(share * (end - begin), abs=0.2)
 
 
 def test_a_traced_step_unlike_the_timed_one_is_refused(tmp_path: Path) -> None:

@@ -142,7 +142,30 @@ class Squares:
     """By line, then by column."""
 
 
-Drawing = Stacks | Curves | Rungs | Roof | Ratios | Heat | Squares
+@dataclass(frozen=True)
+class Fall:
+    """One part of the difference between two steps; below zero the longer step has less of it."""
+
+    name: str
+    difference_s: float
+    interval: Interval | None
+    said: str
+    """The difference in words."""
+    is_named: bool = True
+    """Whether anything is known of what it is."""
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """The way from one cell's step to a longer one's; the parts add up to the difference."""
+
+    shorter: tuple[str, float]
+    """The cell's name, and its step in seconds."""
+    longer: tuple[str, float]
+    falls: tuple[Fall, ...]
+
+
+Drawing = Stacks | Curves | Rungs | Roof | Ratios | Heat | Squares | Waterfall
 
 
 @dataclass(frozen=True)
