@@ -96,7 +96,12 @@ def hand_over(
         _refuse_dear(whole.node_hours, max_node_hours)
         _leave_running(lay_out, as_json=as_json)
         return
-    queue.queue_of(plan.platform)
+    launcher = queue.queue_of(plan.platform)
+    if spread is not None and not hasattr(launcher, "part"):
+        raise UsageError(
+            f"--spread deals blocks over Slurm's job arrays; {plan.platform.name} has the queue of "
+            f"{plan.platform.launcher.name}. Let --max-jobs cut the study into more jobs."
+        )
     wanted = allocations(plan, estimate(plan), waiting, most=max_jobs, parts=spread or 1)
     if sum(one.parts for one in wanted) > 1 and plan.measure.is_repeated:
         key = "stop" if plan.measure.stop else "until_interval"

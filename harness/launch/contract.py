@@ -16,9 +16,21 @@ It may hold these too:
     setting_fault(setting, value) -> str|None  what is wrong with a setting's value; the profile is
                                                refused with it
 
-Those of engines with a queue have ``script`` and ``state`` as well; slurm has ``submit`` and
-``cancel`` too, so that a run can be handed to it, and ``rehearse``, ``partitions`` and
-``read_partitions``, so that what it would refuse is known before.
+Those of engines with a queue have these as well. Each asks by a command, and reads what it printed:
+
+    script(batch, settings) -> text            the batch script
+    submit(script_path, after) -> argv         submits it behind these jobs of the same run
+    submitted(printed) -> number               the job that it became
+    state(*jobs), read_states(printed)         jobs that wait or run; NO_SUCH_JOB: what the command
+                                               says on stderr where it knows none any more
+    ended(*jobs), read_ends(printed)           how jobs ended
+    idle(settings), read_idle(printed)         how many nodes are free
+    named(name) -> argv                        prints the jobs of a name
+    cancel(*jobs) -> argv
+    requeue(environ) -> argv                   starts this very job anew; nothing where it cannot
+
+``part(environ)`` has only slurm, whose job arrays deal blocks over allocations; ``rehearse``,
+``partitions`` and ``read_partitions`` too, so that what it would refuse is known before.
 """
 
 from __future__ import annotations

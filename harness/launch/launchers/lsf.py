@@ -5,14 +5,36 @@ Settings: ``queue``, ``project``, ``options`` (further words for bsub).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.errors import UsageError
+from harness.errors import Unavailable, UsageError
 from harness.launch.batch_script import Batch, text
 from harness.launch.placement import lay_out as launch
+from harness.launch.queue_answers import FreeNodes, JobState
+from harness.store import json_text
 
-__all__ = ["EXAMPLES", "SETTINGS", "launch", "nodes", "reach", "script", "state"]
+__all__ = [
+    "EXAMPLES",
+    "NO_SUCH_JOB",
+    "SETTINGS",
+    "cancel",
+    "ended",
+    "idle",
+    "launch",
+    "named",
+    "nodes",
+    "reach",
+    "read_ends",
+    "read_idle",
+    "read_states",
+    "requeue",
+    "script",
+    "state",
+    "submit",
+    "submitted",
+]
 
 _ASKED = {"queue": "-q ", "project": "-P "}
 SETTINGS = (*_ASKED, "options")
@@ -22,6 +44,24 @@ EXAMPLES = {
     "options": ("-alloc_flags gpumps", "further words for bsub"),
 }
 """For profiles to fill in: what a setting looks like, and where to find one's own."""
+
+NO_SUCH_JOB = ("is not found", "No matching job found", "No unfinished job found")
+"""What bjobs calls an error where it does not know a job, or no longer."""
+_ENDED = ("DONE", "EXIT")
+_WORDS = {
+    "PEND": "PENDING",
+    "PROV": "STARTING",
+    "PSUSP": "HELD",
+    "RUN": "RUNNING",
+    "SSUSP": "SUSPENDED",
+    "UNKWN": "UNKNOWN",
+    "USUSP": "SUSPENDED",
+    "WAIT": "WAITING",
+    "ZOMBI": "ZOMBIE",
+}
+_IN_USE = ("ok", "closed_Full", "closed_Excl", "closed_Busy", "closed_cu_Excl")
+"""What bhosts calls hosts in service: with room, or taken."""
+_FIELDS = "jobid stat exit_code run_time pend_reason exit_reason"
 
 
 def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -52,6 +92,107 @@ def script(batch: Batch, settings: Mapping[str, Any]) -> str:
     return text("#BSUB", directives, batch.argv, options=settings.get("options"))
 
 
-def state(job: str) -> tuple[str, ...]:
-    """Give the command that prints a job's state."""
-    return ("bjobs", "-noheader", "-o", "stat exit_code", job)
+def submit(script_path: str, after: Sequence[str]) -> tuple[str, ...]:
+    """Give the command that submits a script behind other jobs, however those end.
+
+    bsub reads a script's directives from its standard input only.
+    """
+    waits = ("-w", " && ".join(f"ended({job})" for job in after)) if after else ()
+    return ("sh", "-c", 'exec "$@" <"$0"', script_path, "bsub", *waits)
+
+
+def submitted(printed: str) -> str:
+    """Read the number of the job that was submitted: "Job <1234> is submitted to …"."""
+    match = re.search(r"^Job <([0-9]+)> is submitted", printed, re.MULTILINE)
+    return match[1] if match else ""
+
+
+def state(*jobs: str) -> tuple[str, ...]:
+    """Give the command that prints jobs, be they over lately."""
+    return ("bjobs", "-a", "-json", "-o", _FIELDS, *jobs)
+
+
+def read_states(printed: str) -> dict[str, JobState]:
+    """Read those that wait or run."""
+    return {
+        number: JobState(_WORDS.get(word, word), _elapsed(row), _text(row, "PEND_REASON"))
+        for number, word, row in _jobs(printed)
+        if word not in _ENDED
+    }
+
+
+ended = state
+
+
+def read_ends(printed: str) -> dict[str, JobState]:
+    """Read how those ended that LSF still knows, by their exit code."""
+    found = {}
+    for number, word, row in _jobs(printed):
+        if word == "DONE":
+            found[number] = JobState("COMPLETED", _elapsed(row), "")
+        elif word == "EXIT":
+            code = _text(row, "EXIT_CODE")
+            why = _text(row, "EXIT_REASON") or (f"exit code {code}" if code else "")
+            found[number] = JobState("FAILED", _elapsed(row), why)
+    return found
+
+
+def _jobs(printed: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Give the number, the state and the fields of each job that bjobs printed."""
+    text = printed[max(printed.find("{"), 0) :]  # it may have waited for its server, and said so
+    if not text.strip():
+        return
+    try:
+        told = json_text.parse(text.encode())
+    except ValueError as problem:
+        raise Unavailable(f"bjobs printed what is no JSON: {problem}.") from None
+    rows = told.get("RECORDS") if isinstance(told, dict) else None
+    if not isinstance(rows, list):
+        raise Unavailable("bjobs printed JSON without RECORDS.")
+    for row in rows:
+        if isinstance(row, dict) and _text(row, "JOBID").isdecimal() and _text(row, "STAT"):
+            yield _text(row, "JOBID"), _text(row, "STAT"), row
+
+
+def _elapsed(row: Mapping[str, Any]) -> str:
+    """Write "3725 second(s)" as a clock does; older versions print one."""
+    told = _text(row, "RUN_TIME")
+    match = re.fullmatch(r"([0-9]{1,9}) second\(s\)", told)
+    if match is None:
+        return told or "0:00"
+    minutes, seconds = divmod(int(match[1]), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
+
+
+def _text(row: Mapping[str, Any], key: str) -> str:
+    value = row.get(key)
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def idle(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Give the command that prints every host; LSF does not say which serve a queue."""
+    del settings
+    return ("bhosts", "-w")
+
+
+def read_idle(printed: str) -> FreeNodes:
+    """Count hosts by the columns of that table: host, status, JL/U, MAX, NJOBS, …."""
+    rows = [words for line in printed.splitlines()[1:] if len(words := line.split()) >= 6]
+    usable = [row for row in rows if row[1] in _IN_USE]
+    return FreeNodes(sum(row[1] == "ok" and row[4] == "0" for row in usable), len(usable))
+
+
+def named(name: str) -> tuple[str, ...]:
+    """Give the command that prints the jobs of a name."""
+    return ("bjobs", "-J", name)
+
+
+def requeue(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Give no command: LSF tells no job how often it was started anew, so it might be for ever."""
+    del environ
+    return ()
+
+
+def cancel(*jobs: str) -> tuple[str, ...]:
+    """Give the command that takes jobs back."""
+    return ("bkill", *jobs)

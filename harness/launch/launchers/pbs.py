@@ -5,14 +5,36 @@ Settings: ``queue``, ``account``, ``place``, ``options`` (further words for qsub
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.errors import UsageError
+from harness.errors import Unavailable, UsageError
 from harness.launch.batch_script import Batch, text
 from harness.launch.placement import lay_out as launch
+from harness.launch.queue_answers import FreeNodes, JobState
+from harness.store import json_text
 
-__all__ = ["EXAMPLES", "SETTINGS", "launch", "nodes", "reach", "script", "state"]
+__all__ = [
+    "EXAMPLES",
+    "NO_SUCH_JOB",
+    "SETTINGS",
+    "cancel",
+    "ended",
+    "idle",
+    "launch",
+    "named",
+    "nodes",
+    "reach",
+    "read_ends",
+    "read_idle",
+    "read_states",
+    "requeue",
+    "script",
+    "state",
+    "submit",
+    "submitted",
+]
 
 _ASKED = {"queue": "-q ", "account": "-A "}
 SETTINGS = (*_ASKED, "place", "options")
@@ -23,6 +45,24 @@ EXAMPLES = {
     "options": ("-l filesystems=home:scratch", "further words for qsub"),
 }
 """For profiles to fill in: what a setting looks like, and where to find one's own."""
+NO_SUCH_JOB = ("Unknown Job Id", "Job has finished")
+"""What qstat calls an error where it does not know a job, or no longer."""
+_WORDS = {
+    "B": "BEGUN",
+    "E": "EXITING",
+    "H": "HELD",
+    "M": "MOVED",
+    "Q": "QUEUED",
+    "R": "RUNNING",
+    "S": "SUSPENDED",
+    "T": "MOVING",
+    "U": "SUSPENDED",
+    "W": "WAITING",
+}
+_ENDED = ("F", "X")
+_BY_SIGNAL = 256
+"""What PBS adds to the number of a signal that ended a job (pbs_job_attributes(7B))."""
+_OUT_OF_SERVICE = ("down", "offline", "unknown", "stale", "unresolvable", "provisioning")
 _HOSTS = "BAKEOFF_HOSTS=\"$(sort -u \"$PBS_NODEFILE\" | tr '\\n' ' ')\""
 
 
@@ -64,6 +104,118 @@ def script(batch: Batch, settings: Mapping[str, Any]) -> str:
     )
 
 
-def state(job: str) -> tuple[str, ...]:
-    """Give the command that prints a job's state."""
-    return ("qstat", "-x", "-f", "-F", "json", job)
+def submit(script_path: str, after: Sequence[str]) -> tuple[str, ...]:
+    """Give the command that submits a script behind other jobs, however those end."""
+    waits = ("-W", f"depend=afterany:{':'.join(after)}") if after else ()
+    return ("qsub", *waits, script_path)
+
+
+def submitted(printed: str) -> str:
+    """Read the number of the job that was submitted, "1234.server"."""
+    match = re.search(r"^([0-9]+)(?:\.[A-Za-z0-9.-]*)?$", printed.strip(), re.MULTILINE)
+    return match[1] if match else ""
+
+
+def state(*jobs: str) -> tuple[str, ...]:
+    """Give the command that prints jobs that wait or run."""
+    return ("qstat", "-f", "-F", "json", *jobs)
+
+
+def read_states(printed: str) -> dict[str, JobState]:
+    """Read them; one that has finished is none of them."""
+    return {
+        number: JobState(_WORDS.get(letter, letter), _elapsed(job), _text(job, "comment"))
+        for number, letter, job in _jobs(printed)
+        if letter not in _ENDED
+    }
+
+
+def ended(*jobs: str) -> tuple[str, ...]:
+    """Give the command that prints how jobs ended, for as long as the server keeps it."""
+    return ("qstat", "-x", "-f", "-F", "json", *jobs)
+
+
+def read_ends(printed: str) -> dict[str, JobState]:
+    """Read how they ended, by their exit status."""
+    found = {}
+    for number, letter, job in _jobs(printed):
+        if letter not in _ENDED:
+            continue
+        status = job.get("Exit_status")
+        if not isinstance(status, int):
+            word, why = "ENDED", _text(job, "comment")
+        elif status > _BY_SIGNAL:
+            word, why = "KILLED", f"by signal {status - _BY_SIGNAL}"
+        else:
+            word, why = ("FAILED", f"exit status {status}") if status else ("COMPLETED", "")
+        found[number] = JobState(word, _elapsed(job), why)
+    return found
+
+
+def _jobs(printed: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Give the number, the state's letter and the attributes of each job that qstat printed."""
+    for name, job in _table(printed, "qstat", "Jobs").items():
+        number, letter = name.partition(".")[0], job.get("job_state")
+        if number.isdecimal() and isinstance(letter, str):
+            yield number, letter, job
+
+
+def _table(printed: str, program: str, key: str) -> Mapping[str, Mapping[str, Any]]:
+    """Read a table of the JSON that PBS prints; where there is nothing in it, it is left out."""
+    if not printed.strip():
+        return {}
+    try:
+        told = json_text.parse(printed.encode())
+    except ValueError as problem:
+        raise Unavailable(f"{program} printed what is no JSON: {problem}.") from None
+    table = told.get(key, {}) if isinstance(told, dict) else None
+    if not isinstance(table, dict):
+        raise Unavailable(f"{program} printed JSON without a table of {key}.")
+    return {name: row for name, row in table.items() if isinstance(row, dict)}
+
+
+def _elapsed(job: Mapping[str, Any]) -> str:
+    used = job.get("resources_used")
+    return (_text(used, "walltime") if isinstance(used, dict) else "") or "0:00"
+
+
+def _text(job: Mapping[str, Any], key: str) -> str:
+    value = job.get(key)
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def idle(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Give the command that prints every node; PBS does not say which serve a queue."""
+    del settings
+    return ("pbsnodes", "-a", "-F", "json")
+
+
+def read_idle(printed: str) -> FreeNodes:
+    """Count machines: each may be several of PBS's nodes, of which none may be out of service."""
+    states: dict[str, set[str]] = {}
+    for name, node in _table(printed, "pbsnodes", "nodes").items():
+        jobs = {"has jobs"} if node.get("jobs") else set()
+        machine = _text(node, "Mom") or name
+        states.setdefault(machine, set()).update(_text(node, "state").split(","), jobs)
+    usable = [
+        words
+        for words in states.values()
+        if not any(bad in word for word in words for bad in _OUT_OF_SERVICE)
+    ]
+    return FreeNodes(sum(words == {"free"} for words in usable), len(usable))
+
+
+def named(name: str) -> tuple[str, ...]:
+    """Give the command that prints the numbers of the jobs of a name."""
+    return ("qselect", "-N", name)
+
+
+def requeue(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Give no command: only those who run a PBS may start a job anew."""
+    del environ
+    return ()
+
+
+def cancel(*jobs: str) -> tuple[str, ...]:
+    """Give the command that takes jobs back."""
+    return ("qdel", *jobs)

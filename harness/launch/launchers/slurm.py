@@ -16,7 +16,7 @@ from harness.launch import placement
 from harness.launch.batch_script import Batch, text
 from harness.launch.contract import Launch, Worker
 from harness.launch.host_lists import unfolded
-from harness.launch.nodes_offered import NodesOffered
+from harness.launch.queue_answers import FreeNodes, JobState, NodesOffered
 from harness.platform.platform import Platform
 from harness.worker.job import Job
 
@@ -34,9 +34,10 @@ EXAMPLES = {
 MPI = ("pmi2", "pmix", "pmix_v2", "pmix_v3", "pmix_v4", "pmix_v5", "cray_shasta")
 TRIED_ALONE = tuple(one for one in _ASKED if one != "partition")
 """What a queue can refuse of a profile's settings beside the partition."""
-NO_SUCH_JOB = "Invalid job id"
+NO_SUCH_JOB = ("Invalid job id",)
 """What squeue calls an error when it knows none of the jobs any more."""
 _MOST_RESTARTS = 3
+_PAIR = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 _PARTITION = re.compile(
     r"(?P<name>[^|*]+)(?P<default>\*?)\|(?P<state>\w+)\|(?P<limit>[^|]+)"
     r"\|(?P<allocated>[0-9]{1,9})/(?P<idle>[0-9]{1,9})\|(?P<gres>.*)"
@@ -108,9 +109,15 @@ def part(environ: Mapping[str, str]) -> int | None:
     return None if number is None else int(number)
 
 
-def submit(script_path: str) -> tuple[str, ...]:
+def submit(script_path: str, after: Sequence[str]) -> tuple[str, ...]:
     """Give the command that submits a script behind others of its name; it prints its number."""
+    del after  # the name says so
     return ("sbatch", "--parsable", "--dependency=singleton", script_path)
+
+
+def submitted(printed: str) -> str:
+    """Read the number of the job that was submitted, "101;cluster"."""
+    return printed.strip().partition(";")[0]
 
 
 def rehearse(script_path: str) -> tuple[str, ...]:
@@ -159,12 +166,32 @@ def idle(settings: Mapping[str, Any]) -> tuple[str, ...]:
     return ("sinfo", "--noheader", "--format=%A", *([f"--partition={partition}"] * bool(partition)))
 
 
+def read_idle(printed: str) -> FreeNodes:
+    """Read those pairs."""
+    pairs = [match.groups() for match in map(_PAIR.fullmatch, printed.split()) if match]
+    allocated, idle = (sum(int(pair[at]) for pair in pairs) for at in (0, 1))
+    return FreeNodes(idle, allocated + idle)
+
+
 def state(*jobs: str) -> tuple[str, ...]:
     """Give the command that prints a line for each job still there: number, state, time, why.
 
     Of one in parts the number is followed by "_" and which of them.
     """
     return ("squeue", "--noheader", "--format=%i %T %M %r", f"--jobs={','.join(jobs)}")
+
+
+def read_states(printed: str) -> dict[str, JobState]:
+    """Read those lines; a job in parts is told by the part that runs."""
+    found: dict[str, JobState] = {}
+    for line in printed.splitlines():
+        if len(words := line.split(maxsplit=3)) < 3:
+            continue  # no job's line: a warning, or one that was cut off
+        name, word, elapsed, *why = words
+        job, _, part = name.partition("_")
+        if job not in found or part.isdigit():  # a part that runs says more than those that wait
+            found[job] = JobState(word, elapsed, " ".join(why))
+    return found
 
 
 def named(name: str) -> tuple[str, ...]:
@@ -176,6 +203,21 @@ def ended(*jobs: str) -> tuple[str, ...]:
     """Give the command that prints how jobs ended, if Slurm keeps accounts: number|state|time."""
     words = ("--noheader", "--parsable2", "--allocations", "--format=JobID,State,Elapsed")
     return ("sacct", *words, f"--jobs={','.join(jobs)}")
+
+
+def read_ends(printed: str) -> dict[str, JobState]:
+    """Read those lines; a job in parts ended as the first part that did not complete."""
+    found: dict[str, JobState] = {}
+    for line in printed.splitlines():
+        if line.count("|") != 2:
+            continue  # no job's line
+        name, word, elapsed = line.split("|")
+        job, _, part = name.partition("_")
+        before = found.get(job)
+        if before is None or before.word == "COMPLETED":
+            why = f"part {part}" if part else ""
+            found[job] = JobState(word, elapsed, why)  # "CANCELLED by 1000", as Slurm says it
+    return found
 
 
 def requeue(environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -58,8 +58,8 @@ def _machine(plan: Plan) -> Sequence[DoctorFinding]:
         "claims", "unknown", "about compute nodes; this is none, so they are not compared", remedy
     )
     if not hasattr(launcher, "rehearse"):
-        seen = f"Bakeoff neither asks nor submits to a queue of {plan.platform.launcher.name}"
-        remedy = "Run the study inside an allocation, without --detach."
+        seen = f"{plan.platform.launcher.name} is not asked what it would refuse of this study"
+        remedy = "bakeoff plan STUDY --script prints what would be submitted: read it."
         return [DoctorFinding("queue", "warning", seen, remedy), elsewhere]
     return [*scheduler.look(plan, launcher, jobs(plan)), elsewhere]
 

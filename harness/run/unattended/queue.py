@@ -1,8 +1,8 @@
 """Submit a run to a queue, read the state of its jobs, and cancel them.
 
-The jobs of a run work on one directory, so the queue runs them one after another: they share a name
-and depend on no other of that name running. Each is `bakeoff resume` for its own cells: killed,
-requeued or run into its time limit, it loses the trial that was running and no other.
+The jobs of a run work on one directory, so the queue runs them one after another: each waits for
+those before it. Each is `bakeoff resume` for its own cells: killed, requeued or run into its time
+limit, it loses the trial that was running and no other.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from harness import commands, plugins, private_file
 from harness.commands import Unanswered
 from harness.errors import RunError, Unavailable, UsageError
 from harness.launch.batch_script import Batch
+from harness.launch.queue_answers import FreeNodes, JobState
 from harness.plan.allocations import Allocation
 from harness.platform.platform import Platform
 from harness.run import trust
@@ -32,7 +33,6 @@ VERSION = 1  # 1: first
 _PATIENCE_S = 60.0
 _JOB = re.compile(r"(?:[0-9]+(?:_[0-9]+)?)?", re.ASCII)
 """It becomes a word of the queue's commands, where `--user=me` would cancel everything."""
-_PAIR = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,6 @@ class _JobsFile:
     jobs: tuple[JobInQueue, ...]
 
 
-@dataclass(frozen=True)
-class JobState:
-    """The queue's state of a job."""
-
-    word: str
-    """PENDING, RUNNING …"""
-    elapsed: str
-    why: str
-
-
 def has_queue(platform: Platform) -> bool:
     """Whether a platform's jobs wait in a queue, be it one that Bakeoff submits to or not."""
     return hasattr(plugins.load("launchers", platform.launcher.name), "script")
@@ -78,7 +68,7 @@ def queue_of(platform: Platform) -> Any:
     if not hasattr(launcher, "submit"):
         raise UsageError(
             f"{platform.name}: Bakeoff submits to no queue of the launcher "
-            f"'{platform.launcher.name}'. A platform with launcher.name = 'slurm' has one."
+            f"'{platform.launcher.name}'. It does to those of slurm, pbs and lsf."
         )
     return launcher
 
@@ -102,7 +92,7 @@ def submit(
         one = JobInQueue(number, "", batch.nodes, batch.minutes, allocation.keys, allocation.parts)
         _record(paths, [*known, one])
         try:
-            job = _submitted(launcher, script, text)
+            job = _submitted(launcher, script, text, [one.job for one in known[first:]])
         except Unanswered as problem:  # what is recorded may be started yet
             look = shlex.join(launcher.named(name))
             raise Unavailable(
@@ -146,14 +136,17 @@ def planned_scripts(
     )
 
 
-def _submitted(launcher: Any, script: Path, text: str) -> str:
+def _submitted(launcher: Any, script: Path, text: str, after: Sequence[str]) -> str:
     """Submit a job's script, its secrets through a private file; give the job's number."""
     if redact_text(text) == text:
-        answer = _asked(launcher.submit(str(script)))
+        answer = _asked(launcher.submit(str(script), after))
     else:
         open_file = f"/proc/self/fd/{private_file.NUMBER}"
-        answer = _asked(launcher.submit(open_file), private=text)
-    return answer.strip().partition(";")[0]
+        answer = _asked(launcher.submit(open_file, after), private=text)
+    job: str = launcher.submitted(answer)
+    if not job or not _JOB.fullmatch(job):
+        raise Unanswered(f"The queue answered {answer.strip()!r:.200}, which names no job.")
+    return job
 
 
 def _so_far(paths: RunPaths, submitted: Sequence[JobInQueue]) -> str:
@@ -209,21 +202,11 @@ def job(paths: RunPaths, number: int) -> JobInQueue:
     raise UsageError(f"{paths.root}: this run has no allocation {number}.")
 
 
-@dataclass(frozen=True)
-class FreeNodes:
-    """How much of a queue is free."""
-
-    idle: int
-    usable: int
-    """Idle or allocated: what is down or drained serves nobody."""
-
-
 def free(platform: Platform) -> FreeNodes:
     """Ask the queue once how many of the nodes that a platform may use are idle."""
-    said = _asked(queue_of(platform).idle(platform.launcher.settings))
-    pairs = [match.groups() for match in map(_PAIR.fullmatch, said.split()) if match]
-    allocated, idle = (sum(int(pair[at]) for pair in pairs) for at in (0, 1))
-    return FreeNodes(idle, allocated + idle)
+    launcher = queue_of(platform)
+    found: FreeNodes = launcher.read_idle(_asked(launcher.idle(platform.launcher.settings)))
+    return found
 
 
 def part(platform: Platform, one: JobInQueue) -> int | None:
@@ -241,29 +224,16 @@ def states(platform: Platform, some: Sequence[JobInQueue]) -> Mapping[str, JobSt
         return {}
     launcher = queue_of(platform)
     said = _asked(launcher.state(*names), unless=launcher.NO_SUCH_JOB)
-    found = {}
-    for line in said.splitlines():
-        if len(words := line.split(maxsplit=3)) < 3:
-            continue  # no job's line: a warning, or one that was cut off
-        name, word, elapsed, *why = words
-        job, _, part = name.partition("_")
-        if job not in found or part.isdigit():  # a part that runs says more than those that wait
-            found[job] = JobState(word, elapsed, " ".join(why))
-    return found
+    found: dict[str, JobState] = launcher.read_states(said)
+    return {name: found[name] for name in names if name in found}
 
 
 def ends(platform: Platform, some: Sequence[JobInQueue]) -> Mapping[str, JobState]:
     """Ask the queue's accounts once how jobs ended; refuse where it keeps none."""
-    found: dict[str, JobState] = {}
-    for line in _asked(queue_of(platform).ended(*(one.job for one in some))).splitlines():
-        if line.count("|") != 2:
-            continue  # no job's line
-        name, word, elapsed = line.split("|")
-        job, _, part = name.partition("_")
-        before = found.get(job)
-        if before is None or before.word == "COMPLETED":  # of parts, the first that did not
-            why = f"part {part}" if part else ""
-            found[job] = JobState(word, elapsed, why)  # "CANCELLED by 1000", as Slurm says it
+    launcher = queue_of(platform)
+    found: dict[str, JobState] = launcher.read_ends(
+        _asked(launcher.ended(*(one.job for one in some)), unless=launcher.NO_SUCH_JOB)
+    )
     return found
 
 
@@ -289,11 +259,11 @@ def _record(paths: RunPaths, known: Sequence[JobInQueue]) -> None:
     paths.files.write_json(paths.jobs, {"version": VERSION, "jobs": jobs})
 
 
-def _asked(argv: Sequence[str], *, unless: str | None = None, private: str = "") -> str:
+def _asked(argv: Sequence[str], *, unless: Sequence[str] = (), private: str = "") -> str:
     """Run one of the queue's commands and give what it printed; refuse where it failed.
 
-    ``unless`` it says this, which is an answer.
+    ``unless`` it says one of these, which is an answer.
     """
     answer = commands.run(argv, timeout_s=_PATIENCE_S, private=private)
-    is_answer = unless is not None and unless in answer.stderr
+    is_answer = any(text in answer.stderr for text in unless)
     return answer.stdout if is_answer else answer.required()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import commands
+from harness import commands, plugins
 from harness.agent import protocol
 from harness.environments import pythons, verify, worker_python
 from harness.environments.lock import EnvironmentReference
@@ -71,6 +71,17 @@ _SLURM = Platform.model_validate(
         "accelerators": [],
     }
 )
+
+
+def _read(launcher: str, program: str, said: str) -> Parser:
+    """Give the parser of what a program of another queue prints of jobs."""
+    module = plugins.load("launchers", launcher)
+
+    def parse(data: bytes, _: Path) -> object:
+        return module.read_states(as_text(data)), module.read_ends(as_text(data))
+
+    module_name = f"harness/launch/launchers/{launcher}"
+    return Parser(program, texts(said), parse, (module_name,), is_json=True, share=0.5)
 
 
 def _slurm(program: str, said: str, ask: Callable[[Any], object]) -> Parser:
@@ -166,6 +177,20 @@ _REPORT = {
             },
         }
     ],
+}
+_PBS_JOB = {
+    "job_state": "F",
+    "Exit_status": 271,
+    "resources_used": {"walltime": "00:06:21"},
+    "comment": "over",
+}
+_LSF_JOB = {
+    "JOBID": "41",
+    "STAT": "EXIT",
+    "EXIT_CODE": "140",
+    "RUN_TIME": "3725 second(s)",
+    "PEND_REASON": "",
+    "EXIT_REASON": "TERM_RUNLIMIT",
 }
 _MANIFEST = {
     "version": 1,
@@ -310,6 +335,8 @@ PARSERS = (
         "41|COMPLETED|00:01:00\n42_1|CANCELLED by 1000|00:00:10\n",
         lambda there: queue.ends(there, JOBS),
     ),
+    _read("pbs", "qstat", json.dumps({"Jobs": {"41.pbs01": _PBS_JOB}})),
+    _read("lsf", "bjobs", json.dumps({"JOBS": 1, "RECORDS": [_LSF_JOB]})),
     _slurm("sinfo", "12/4\n1/2\n", queue.free),
     Parser(
         "agents' messages",

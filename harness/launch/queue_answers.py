@@ -1,8 +1,27 @@
-"""What a queue offers: the nodes of one kind in one of its partitions."""
+"""What a queue answers: its jobs, its free nodes, the nodes of its partitions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class JobState:
+    """What a queue says of a job: where it is, or how it ended."""
+
+    word: str
+    """PENDING, RUNNING …"""
+    elapsed: str
+    why: str
+
+
+@dataclass(frozen=True)
+class FreeNodes:
+    """How much of a queue is free."""
+
+    idle: int
+    usable: int
+    """Idle or allocated: what is down or drained serves nobody."""
 
 
 @dataclass(frozen=True)
