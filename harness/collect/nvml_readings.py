@@ -11,13 +11,15 @@ import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from harness.collect.devices import strangers
+from harness.collect.nvlink_counters import NvLinkCounters
+from harness.collect.nvml_fields import BITS, FORMAT, UNSIGNED_32, UNSIGNED_64, number
 from harness.collect.sampler import Observed
 from harness.store.samples.samples_format import DENIED, LOST, NOT_READ, UNSUPPORTED, Channel
 
-_ALL_LINKS = 0xFFFFFFFF
 _BUSY = "share of the driver's last 1/6 to 1 s in which any kernel ran, however small"
 _WHY_SLOWED = "nvmlClocksEventReasons: why clocks are not higher"
 # NVML API reference, nvmlDeviceGetPowerUsage.
@@ -35,7 +37,6 @@ class _Field:
     kind: str
     scale: float
     meaning: str = ""
-    scope: int = 0
 
 
 _FIELDS = (
@@ -44,19 +45,10 @@ _FIELDS = (
     _Field(186, "gpu.power.instant", "W", "gauge", 1e-3, "at the moment of the driver's reading"),
     _Field(197, "gpu.pcie.sent", "bytes", "counter", 1.0),
     _Field(198, "gpu.pcie.received", "bytes", "counter", 1.0),
-    _Field(138, "gpu.nvlink.sent", "bytes", "counter", 1024.0, "all links, data only", _ALL_LINKS),
-    _Field(
-        139, "gpu.nvlink.received", "bytes", "counter", 1024.0, "all links, data only", _ALL_LINKS
-    ),
 )
-_BITS = {1: 32, 5: 31, 6: 16}
-"""nvmlValueType -> after how many bits a counter of it begins again; one of 64 never gets there."""
-_TYPES = {0: "<d", 1: "<I", 2: "<Q", 3: "<Q", 4: "<q", 5: "<i", 6: "<H"}
-"""nvmlValueType -> how the first bytes of a field's value are to be read."""
-_UNSIGNED_64, _UNSIGNED_32 = 3, 1
 
 # nvmlUtilization_t, nvmlMemory_t, a clock, the reasons, then nvmlFieldValue_t for each field.
-_LAYOUT = struct.Struct("<2I3QI4xQ" + "IIqqiiQ" * len(_FIELDS))
+_LAYOUT = struct.Struct("<2I3QI4xQ" + FORMAT * len(_FIELDS))
 _MEMORY, _CLOCK, _REASONS, _VALUES = 8, 32, 40, 48
 _POWER_FIELDS = (1, 2)
 """Which of the fields are power."""
@@ -86,7 +78,7 @@ class Gpu:
         self._buffer = ctypes.create_string_buffer(_LAYOUT.size)
         values = (nvml.c_nvmlFieldValue_t * len(_FIELDS)).from_buffer(self._buffer, _VALUES)
         for value, field in zip(values, _FIELDS, strict=True):
-            value.fieldId, value.scopeId = field.number, field.scope
+            value.fieldId = field.number
         self._failed = [0] * len(_SPANS)
         """The gap of each fast call that is not made any more."""
         self._fast = self._calls(library)
@@ -104,6 +96,8 @@ class Gpu:
             (self._errors, (Channel("gpu.ecc.uncorrected", "1", "counter", scope),)),
         ]
         fields = self._field_channels(scope)
+        ask = getattr(library, "nvmlDeviceGetFieldValues", None)
+        self._links = NvLinkCounters(ask and partial(ask, self._handle), scope, self._gaps)
         if not self._tells_power():
             power = Channel("gpu.power", "W", "gauge", scope, 1e-3, meaning=_POWER)
             self._slow.append((self._power, (power,)))
@@ -117,6 +111,7 @@ class Gpu:
             Channel("gpu.slowed", "1", "flags", scope, meaning=_WHY_SLOWED),
             *fields,
             Channel("gpu.fields-at", "s", "gauge", scope, 1e-6, meaning=_FIELDS_AT),
+            *self._links.channels,
             *(channel for _, channels in self._slow for channel in channels),
         )
 
@@ -154,7 +149,7 @@ class Gpu:
         for field, at in zip(_FIELDS, _PLACES, strict=True):
             kind, result = told[at + 4], told[at + 5]
             known = field.kind == "counter" and not failed[-1] and result == 0
-            bits = _BITS.get(kind) if known else None
+            bits = BITS.get(kind) if known else None
             wraps = None if bits is None else 1 << bits
             channels.append(
                 Channel(
@@ -180,17 +175,18 @@ class Gpu:
             _, _, _, _, kind, result, value = told[at : at + 7]
             if result:
                 values.append(self._gaps.get(result, NOT_READ))
-            elif kind == _UNSIGNED_64:
+            elif kind == UNSIGNED_64:
                 values.append(value)
-            elif kind == _UNSIGNED_32:
+            elif kind == UNSIGNED_32:
                 values.append(value & 0xFFFFFFFF)
             else:
-                values.append(int(struct.unpack_from(_TYPES[kind], value.to_bytes(8, "little"))[0]))
+                values.append(number(kind, value))
         values.append(NOT_READ if told[_PLACES[0] + 5] else told[_PLACES[0] + 2])
         if any(failed):
             for (begin, end), gap in zip(_SPANS, failed, strict=True):
                 if gap:
                     values[begin:end] = [gap] * (end - begin)
+        values += self._links.read()
         values += self._read_slow() if slow else self._slow_gaps
         return values
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -84,8 +85,9 @@ def _ask(nvml: Any, question: Callable[[], _Answer]) -> _Answer | None:
         return None
 
 
-_LINKS = 18
-"""NVLinks of one GPU, at most: NVLink 4 and 5 have 18."""
+MOST_LINKS = 18
+"""NVLinks of one GPU: NVLink 4 and 5 have so many."""
+_BONDED = re.compile(r"NV([0-9]{1,3})")
 
 
 _LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
@@ -93,6 +95,23 @@ _LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 
 
 Graph = tuple[tuple[str, str, str], ...]
+
+
+def through_switches(pairs: Iterable[tuple[str, str, str]]) -> Graph:
+    """Name the switch where `nvidia-smi topo -m` counts links: it shows the same ones to each GPU.
+
+    A GPU that seems to have more links than any has reaches all others through one.
+    """
+    found = tuple(pairs)
+    counts: Counter[str] = Counter()
+    for first, second, link in found:
+        if match := _BONDED.fullmatch(link):
+            counts.update({first: int(match[1]), second: int(match[1])})
+    most = {end for end, count in counts.items() if count > MOST_LINKS}
+    return tuple(
+        (first, second, "NVSwitch" if _BONDED.fullmatch(link) and first in most else link)
+        for first, second, link in found
+    )
 
 
 def read_graph() -> Graph:
@@ -133,7 +152,7 @@ def graph(nvml: Any) -> Graph:
 def _partners(nvml: Any, handle: Any) -> Counter[str]:
     """Count a GPU's active NVLinks by the PCI address at their other end."""
     found: Counter[str] = Counter()
-    for link in range(_LINKS):
+    for link in range(MOST_LINKS):
         try:
             if nvml.nvmlDeviceGetNvLinkState(handle, link):
                 found[_address(nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link))] += 1

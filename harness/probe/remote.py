@@ -15,7 +15,7 @@ from typing import Any
 
 from harness import plugins
 from harness.errors import Unavailable
-from harness.machine.gpus import Gpu
+from harness.machine.gpus import Gpu, through_switches
 from harness.platform.hardware import LINK
 from harness.platform.sources import hardware_leaves
 from harness.probe.check import facts
@@ -135,7 +135,7 @@ def links(matrix: str) -> tuple[tuple[str, str, str], ...]:
     """Read the pairs of `nvidia-smi topo -m`."""
     rows = [line.split() for line in matrix.splitlines() if line.startswith("GPU")]
     rows = [row for row in rows if len(row) > len(rows)]  # the legend's lines are shorter
-    return tuple(
+    return through_switches(
         (str(first), str(second), row[1 + second])
         for first, row in enumerate(rows)
         for second in range(first + 1, len(rows))

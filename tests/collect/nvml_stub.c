@@ -180,6 +180,7 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigne
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values) {
     CHECK(device);
     int old = (int)setting("STUB_OLD", 0), narrow = (int)setting("STUB_NARROW", 0);
+    int nvlink = (int)setting("STUB_NVLINK", 4);
     double power = 100.0 * (device->index + 1), t = now(CLOCK_MONOTONIC) - began;
     static double first_read[8];
     double *first = &first_read[device->index];
@@ -214,6 +215,13 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
         case 139:
             one->value.ull = (unsigned long long)(1048576.0 * t);
             if (one->scope != 0xffffffffu) one->result = INVALID;
+            if (nvlink != 4) one->result = UNSUPPORTED;
+            break;
+        case 202:
+        case 204:
+            one->value.ull = (unsigned long long)((one->field - 201) * 1e6 * t);
+            if (one->scope >= (unsigned)setting("STUB_LINKS", 18)) one->result = INVALID;
+            if (nvlink != 5) one->result = UNSUPPORTED;
             break;
         default:
             one->result = UNSUPPORTED;

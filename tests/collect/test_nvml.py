@@ -116,6 +116,19 @@ def test_counters_that_wrap_go_on_counting(watch: Watch) -> None:
     assert energy.channel.wraps is None, "64 bits that fall have begun anew"
 
 
+def test_links_that_are_counted_one_by_one_are_added_up(watch: Watch) -> None:
+    recording, _ = watch(nvlink=5, links=12)
+    off = unsure(recording, 1, "gpu.nvlink.sent")
+    assert rate(recording, 1, "gpu.nvlink.sent") == pytest.approx(12 * 1e6, rel=off)
+    off = unsure(recording, 1, "gpu.nvlink.received")
+    assert rate(recording, 1, "gpu.nvlink.received") == pytest.approx(12 * 3e6, rel=off)
+
+
+def test_links_that_nobody_counts_are_a_gap(watch: Watch) -> None:
+    recording, _ = watch(nvlink=1)
+    assert set(raw(recording, 0, "gpu.nvlink.sent")) == {samples_format.UNSUPPORTED}
+
+
 def test_what_a_chip_does_not_support_is_a_gap_and_never_zero(watch: Watch) -> None:
     recording, _ = watch(old=1)
     assert set(raw(recording, 0, "gpu.energy")) == {samples_format.UNSUPPORTED}

@@ -18,6 +18,8 @@ _OTHERWISE = {
     "harness/agent/shim": "the kernel says whose the other end of a socket is",
     "harness/agent/shim_socket": "only processes of this user are heard",
     "harness/agent/turns/turns": "the agent's own ranks, over sockets that they inherit",
+    "harness/collect/nvlink_counters": "numbers that NVIDIA's library puts into our memory",
+    "harness/collect/nvml_fields": "numbers that NVIDIA's library puts into our memory",
     "harness/collect/nvml_readings": "numbers that NVIDIA's library puts into our memory",
     "harness/environments/from_source/source_recipe": "our own files",
     "harness/environments/offline/own_wheel": "what an installer noted of this very program",

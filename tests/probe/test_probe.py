@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +15,7 @@ from harness.platform.sources import hardware_leaves
 from harness.probe.check import compare, facts, is_other_machine
 from harness.probe.probe import look, profile, summary
 from harness.toml.write import toml_text
+from tests.probe.fake_nvml import nvml
 from tests.probe.machine import FakeMachine
 
 
@@ -140,32 +140,6 @@ def test_storage_is_found_by_its_kind_where_the_user_may_write(
 def test_a_profile_of_another_machine_is_not_compared() -> None:
     words = is_other_machine(load_platform("summit"), look())
     assert words is None or "its architecture is ppc64le" in words
-
-
-class NvmlError(Exception):
-    """What NVML says to a question it does not answer."""
-
-
-def nvml(partners: list[list[str]]) -> SimpleNamespace:
-    """Give an NVML in which GPU i has the NVLinks to the PCI addresses of its list."""
-
-    def remote(gpu: int, link: int) -> SimpleNamespace:
-        return SimpleNamespace(busId=partners[gpu][link].encode())
-
-    def state(gpu: int, link: int) -> int:
-        if link >= len(partners[gpu]):
-            raise NvmlError
-        return 1
-
-    return SimpleNamespace(
-        NVMLError=NvmlError,
-        nvmlDeviceGetCount=lambda: len(partners),
-        nvmlDeviceGetHandleByIndex=lambda index: index,
-        nvmlDeviceGetPciInfo=lambda gpu: SimpleNamespace(busId=f"gpu{gpu}"),
-        nvmlDeviceGetNvLinkState=state,
-        nvmlDeviceGetNvLinkRemotePciInfo=remote,
-        nvmlDeviceGetTopologyCommonAncestor=lambda _first, _second: 50,
-    )
 
 
 def test_bonded_nvlinks_are_counted_and_the_rest_goes_over_the_system() -> None:
