@@ -123,7 +123,7 @@ def _listed(table: Table) -> Fold:
     total = len(table.rows)
     counted = next(at for at, column in enumerate(table.columns) if column.key == "counted")
     rows = table.rows
-    title = f"All {total} trials as a table"
+    title = f"All {total} trials as a table" if total > 1 else "The trial as a table"
     if total > _MOST_LISTED:
         rows = tuple(row for row in rows if not row[counted])
         title = (

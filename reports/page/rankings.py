@@ -194,8 +194,8 @@ def _note(rows: Sequence[Row]) -> str:
     trials = "1 trial" if most == 1 else f"{most} trials"
     trials = trials if least == most else f"{least} to {most} trials"
     meanings = list(dict.fromkeys(row.meaning for row in rows))
+    whiskers = "" if most == 1 else f", whiskers intervals: {'; '.join(meanings)}"
+    bars = "rates, without intervals" if most == 1 else "geometric means"
     marks = dict.fromkeys(f"{r.mark} {r.state}" for r in rows if r.mark and r.state != "equivalent")
-    said = (
-        f"{trials} per cell. Bars are geometric means, whiskers intervals: {'; '.join(meanings)}."
-    )
+    said = f"{trials} per cell. Bars are {bars}{whiskers}."
     return f"{said} Equivalence: {', '.join(marks)}." if marks else said

@@ -12,6 +12,8 @@ from harness.analysis import numbers
 from harness.analysis.effects.words import sentences as effect_sentences
 from harness.analysis.ranking import Ranking, in_sentence, machine_name, of_run
 from harness.analysis.results import Results
+from harness.analysis.scaling.efficiency import how_far
+from harness.analysis.scaling.scaling import lines_of_all
 from harness.verdicts.results import CellResult
 from reports.text.cards import Card, cards
 from reports.text.comparisons import against_reference, basis, is_answered, of_pairs
@@ -90,9 +92,12 @@ def _of_messages(ranking: Ranking) -> str:
 
 
 def _sentence(results: Results, ranking: Ranking) -> str:
-    """Answer for one workload; of many cells say first what each factor does."""
+    """Answer for one workload: of many cells what each factor does, of more devices how far."""
     effects = results.effects.get(ranking.workload)
     if effects is None:
+        lines = lines_of_all(ranking)
+        if 0 < len(lines) <= _NAMED:
+            return " ".join(f"{line.name} is {how_far(line)}" for line in lines)
         return sentence(ranking)
     return " ".join((*effect_sentences(effects), f"{_highest(ranking, ranking.cells[0])}."))
 

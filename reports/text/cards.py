@@ -182,7 +182,7 @@ def _trust(results: Results) -> Card:
         for run in results.runs
         if run.repetition and run.repetition.narrow and run.repetition.stopped
     ]
-    word = "count" if verdicts else "valid"
+    word = "valid" if not verdicts else "counts" if len(trials) == 1 else "count"
     return Card(
         "How far to trust this",
         f"{counted} of {units.counted(len(trials), 'trial')} {word}",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests import needs
+from tests.browser.axe import source
 
-HERE = Path(__file__).parent
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -85,12 +83,5 @@ def visit(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """Give the accessibility checker's source, installed from its lock on first use."""
-    place = HERE / "node_modules" / "axe-core" / "axe.min.js"
-    if not place.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            needs.missing("npm", "install it, for example: apt-get install npm")
-        command = [str(npm), "ci", "--prefix", str(HERE), "--ignore-scripts", "--no-audit"]
-        subprocess.run(command, check=True, capture_output=True)
-    return place.read_text(encoding="utf-8")
+    """Give the accessibility checker's source."""
+    return source()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reports.page.page import render
-from tests.browser.test_page import PAGES, choose, faults
+from tests.browser.axe import faults
+from tests.browser.test_page import PAGES, choose
 from tests.reports import samples
 
 pytestmark = pytest.mark.browser

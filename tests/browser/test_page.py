@@ -14,6 +14,7 @@ import pytest
 from harness.analysis.evidence import Channel, Evidence, Recordings, Timeline
 from reports.page.page import render
 from tests import needs
+from tests.browser.axe import faults
 from tests.browser.pictures import compare
 from tests.reports import samples
 
@@ -241,11 +242,6 @@ def test_accessibility_has_no_fault_folds_closed_and_open(visit, axe, name, them
 def choose(page, factor: str, value: str) -> None:
     """Show only the cells that have one value of a factor."""
     page.locator("#filters label", has_text=factor).locator("select").select_option(value)
-
-
-def faults(page) -> list[tuple[str, list[str]]]:
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    return [(v["id"], [n["html"][:160] for n in v["nodes"][:3]]) for v in found["violations"]]
 
 
 @pytest.mark.parametrize(

@@ -254,3 +254,12 @@ def test_of_several_machines_the_fastest_and_the_thriftiest_are_named_with_their
     watts = [own[cell.run == here] for cell in results.cells]
     for card in answer(with_power(results, watts)).cards[:2]:
         assert card.value.endswith(" on minna, 2 × 28 cores")
+
+
+def test_a_run_that_asks_only_how_far_things_scale_is_answered_by_efficiency():
+    told = answer(samples.scaled())
+    ((_, said),) = told.sentences
+    assert said.startswith("torch ddp is 88.")
+    assert "efficient at 8 devices against 1 device. It stays above 80 % up to there" in said
+    assert "torch horovod is 7" in said
+    assert "× as fast" not in said

@@ -73,12 +73,12 @@ def versions_in_words(results: Results, run: RunInfo) -> str:
 
 def header(results: Results) -> Sequence[str]:
     """Say of each run on what, with what and when it was measured."""
-    several = len(results.runs) > 1
+    titles = [str(run.platform.get("title") or run.platform.get("name")) for run in results.runs]
     lines = []
-    for run in results.runs:
-        name = str(run.platform.get("title") or run.platform.get("name") or run.name)
+    for run, title in zip(results.runs, titles, strict=True):
         said = (
-            name if several else "",
+            run.name if titles.count(title) > 1 else "",  # one machine, measured twice
+            title if len(titles) > 1 else "",
             machine_in_words(run),
             versions_in_words(results, run),
             numbers.moment(run.started_wall_ns),

@@ -10,6 +10,8 @@ from harness.analysis.effects.effects import Effect, Effects, Interaction
 _FACTORS, _LEVELS = 3, 2
 """So many factors have a sentence, with so many of their levels; the drawing has all."""
 _CLEAR = ("faster", "slower")
+_ALIKE = 1.15
+"""Ratios of pairs that lie within so much are the same ratio, each with its noise."""
 
 
 def sentences(of: Effects) -> tuple[str, ...]:
@@ -57,16 +59,16 @@ def _distance(one: Effect) -> float:
 
 
 def _where(effects: Sequence[Effect]) -> str:
-    """Say whether that is so wherever it was tried, or how far pairs of cells lie apart."""
-    if all(one.is_everywhere for one in effects):
+    """Say whether that is so wherever it was tried, and how far pairs of cells lie apart."""
+    is_everywhere = all(one.is_everywhere for one in effects)
+    first = max(effects, key=lambda one: one.most / one.least)
+    if is_everywhere and first.most / first.least <= _ALIKE:
         return ", everywhere"
-    (first, *_) = effects
     if first.pairs == 1:
         return ""
-    whose = f" {first.level}" if len(effects) > 1 else ""
-    return (
-        f", on average:{whose} from {numbers.ratio(first.least)} to {numbers.ratio(first.most)} ×"
-    )
+    whose = f": {first.level}" if len(effects) > 1 else ","
+    where = "everywhere" if is_everywhere else "on average"
+    return f", {where}{whose} from {numbers.ratio(first.least)} to {numbers.ratio(first.most)} ×"
 
 
 def _together(factors: Sequence[Sequence[Effect]], one: str, many: str) -> Iterator[str]:

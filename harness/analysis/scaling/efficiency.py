@@ -21,10 +21,14 @@ ENOUGH = 0.80
 
 def in_words(line: ScalingLine) -> str:
     """Answer how far a line scales, with the interval and what it costs."""
+    return " ".join(filter(None, (how_far(line), _cost(line))))
+
+
+def how_far(line: ScalingLine) -> str:
+    """Say what the most devices reach, and where they are no longer worth it."""
     last = line.points[-1]
     reached = f"{_reached(last)} efficient at {_devices(last.devices)}"
-    reached += f" against {_devices(line.baseline)}."
-    return " ".join(filter(None, (reached, _where_lost(line), _cost(line))))
+    return f"{reached} against {_devices(line.baseline)}. {_where_lost(line)}"
 
 
 def _where_lost(line: ScalingLine) -> str:
@@ -63,8 +67,8 @@ def _cost(line: ScalingLine) -> str:
     for work, cost in (("An epoch takes", per_epoch), (million, per_million)):
         least, most = cost(line.points[0].cell), cost(line.points[-1].cell)
         if least is not None and most is not None:
-            hours = f"{numbers.number(most)} node-hours there"
-            return f"{work} {hours}, {numbers.number(least)} with the fewest."
+            hours = f"{numbers.number(most)} node-hours at {line.points[-1].devices}"
+            return f"{work} {hours}, {numbers.number(least)} at {_devices(line.baseline)}."
     return ""
 
 

@@ -17,6 +17,8 @@ from harness.worker.scale import FACTORS as OF_SCALE
 from harness.worker.scale import Scale
 
 _Cells = list[CellResult]
+_FEWEST_COUNTS = 3
+"""Of devices, on a line that is asked how far it goes: two are a comparison."""
 _ALSO_CHANGES = frozenset(OF_SCALE) - {"batch"} | {"strategy", "communicate"}
 
 
@@ -132,6 +134,18 @@ def _name(ranking: Ranking, cell: CellResult) -> str:
 def scaling_lines(results: Results) -> list[ScalingLine]:
     """Find every line of two or more device counts; up a node and out over nodes are two."""
     return [line for ranking in results.rankings for line in _lines(ranking)]
+
+
+def lines_of_all(ranking: Ranking) -> list[ScalingLine]:
+    """Give the lines of a ranking that asks only how far things scale; of another one, none.
+
+    Such a one holds cells of one machine, each on a line, and one line at least has three counts.
+    """
+    lines = _lines(ranking) if len(ranking.runs) == 1 else []
+    on_lines = {point.cell.key for line in lines for point in line.points}
+    longest = max((len(line.points) for line in lines), default=0)
+    is_about_scaling = longest >= _FEWEST_COUNTS and on_lines == {c.key for c in ranking.cells}
+    return lines if is_about_scaling else []
 
 
 def _threads(cell: CellResult) -> int | None:
