@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.bakeoff-installed
 
-.PHONY: setup demo test test-fast test-engines papers check bench truth truth-here gauntlet mutations gpu-day gallery clean
+.PHONY: setup demo test test-fast test-engines papers check bench truth truth-here gauntlet mutations gpu-day gallery screenshots clean
 
 setup: $(STAMP)
 
@@ -82,6 +82,11 @@ gpu-day:
 # The pages of docs/gallery/ and their picture, measured anew here: half an hour, and a Chromium.
 gallery: setup
 	@$(BIN)/python -m tests.gallery $(if $(PAGES_ONLY),--pages-only)
+
+# Pictures of a page of each kind, at three widths, light, dark and printed, to be looked at; and what an
+# accessibility checker finds. Two minutes, and a Chromium.
+screenshots: setup
+	@$(BIN)/python -m tests.browser.screenshots --to build/screenshots
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -10,6 +10,8 @@ from harness.analysis import numbers
 from harness.analysis.context.derived import work_per_joule
 from harness.analysis.ranking import Ranking, of_run
 from harness.analysis.results import Results
+from harness.analysis.scaling.efficiency import enough_up_to
+from harness.analysis.scaling.scaling import ScalingLine, lines_of_all
 from harness.store.layout import PILOT
 from harness.store.records import EQUIVALENT, NOT_CHECKED, NOTHING
 from harness.verdicts.results import CellResult, TrialResult
@@ -107,6 +109,8 @@ def _on(ranking: Ranking, cell: CellResult) -> str:
 
 
 def _apart(ranked: Sequence[Ranking]) -> Card:
+    if len(ranked) == 1 and (lines := lines_of_all(ranked[0])):
+        return _enough(lines)
     title = "Are the top two distinguishable?"
     found = []
     for ranking in ranked:
@@ -123,6 +127,15 @@ def _apart(ranked: Sequence[Ranking]) -> Card:
     depends = _depends(ranked) if len(ranked) > 1 else "Depends on the machine"
     value = values.pop() if len(values) == 1 else depends
     return Card(title, value, "; ".join(f"{where}: {v.lower()}" for where, v, _ in found))
+
+
+def _enough(lines: Sequence[ScalingLine]) -> Card:
+    """Say how far things scale, where nothing else is asked: which count is fastest is no news."""
+    most = [units.counted(enough_up_to(line), "device") for line in lines]
+    each = "; ".join(f"{line.name}: {count}" for line, count in zip(lines, most, strict=True))
+    value = most[0] if len(set(most)) == 1 else "Depends on the cell"
+    detail = f"of {', '.join(str(point.devices) for point in lines[0].points)}"
+    return Card("At least 80 % efficient up to", value, detail if len(lines) == 1 else each)
 
 
 def trial_list(results: Results) -> list[TrialResult]:

@@ -102,3 +102,10 @@ def test_the_answer_stays_at_the_top_with_the_sections(visit):
     page.locator("#trials").scroll_into_view_if_needed()
     page.locator("nav.stuck .brief").wait_for()
     assert page.locator("nav").bounding_box()["y"] == pytest.approx(0, abs=1)
+
+
+@pytest.mark.parametrize("width", [768, 1000])
+def test_no_drawing_is_cut_off_by_its_window(visit, width):
+    page = visit(PAGES["large"](), width=width).page
+    hidden = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    assert page.locator("#factors .scroll.wide").evaluate_all(hidden) == 0

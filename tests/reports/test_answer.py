@@ -263,3 +263,6 @@ def test_a_run_that_asks_only_how_far_things_scale_is_answered_by_efficiency():
     assert "efficient at 8 devices against 1 device. It stays above 80 % up to there" in said
     assert "torch horovod is 7" in said
     assert "× as fast" not in said
+    (card,) = (one for one in told.cards if one.title == "At least 80 % efficient up to")
+    assert card.value == "Depends on the cell"
+    assert card.detail == "torch ddp: 8 devices; torch horovod: 4 devices"

@@ -31,6 +31,17 @@ def how_far(line: ScalingLine) -> str:
     return f"{reached} against {_devices(line.baseline)}. {_where_lost(line)}"
 
 
+def enough_up_to(line: ScalingLine) -> int:
+    """Give the most devices that are surely efficient enough, as are all fewer."""
+    most = line.baseline
+    for point in line.points[1:]:
+        interval = efficiency_interval(point.reached)
+        if (interval.low if interval else point.reached.efficiency) < ENOUGH:
+            break
+        most = point.devices
+    return most
+
+
 def _where_lost(line: ScalingLine) -> str:
     """Name the first count below enough; where its interval says more than one thing, say so."""
     for point in line.points[1:]:
