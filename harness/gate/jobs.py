@@ -7,6 +7,7 @@ result depends on that, and spinning on a busy machine took three quarters of to
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -116,7 +117,11 @@ class Examiner:
         )
         if self._interrupts.count:
             raise SystemExit(self._interrupts.exit_code)
-        return judged
+        return replace(judged, reason=self._without_place(judged.reason))
+
+    def _without_place(self, reason: str) -> str:
+        """Take out where a log lies that is removed with this folder; what it says is kept."""
+        return re.sub(rf"\s*Log: {re.escape(str(self._scratch))}/\S+", "", reason)
 
     def log(self) -> str:
         """Give what the ranks of the last job printed."""

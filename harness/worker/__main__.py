@@ -101,23 +101,27 @@ class Worker:
         marks = door(activity, "marks")
         proof = None if marks is not None else self._proof(activity, workload)
         series = self._checkpoints(activity, workload)
+        window_steps = 0
         if marks is not None:
             external_loop.run(marks, self.events, warmup=warmup, until=until)
         else:
-            loop.run(
+            window_steps = loop.run(
                 activity,
                 self.events,
                 warmup=warmup,
                 until=until,
                 size=self.where.size,
                 checkpoints=series,
-                proof=proof,
                 turns=self._turns(),
                 window_steps=job.window_steps,
             )
+        counted = self._multiplications(activity, workload)
+        if proof is not None:
+            self._phase("examine")
+            proof.close(window_steps, time.monotonic_ns)
         if series is not None:
             series.close()
-        facts = dict(adapter.facts())
+        facts = {**adapter.facts(), **counted}
         if proof is not None:
             facts.update(start=proof.start, restarts=proof.restarts)
         if self.where.size > 1:
@@ -126,11 +130,17 @@ class Worker:
             facts["network"] = network_use.carried()
             if marks is None:
                 activity.agree(0.0)  # who ends first takes the others' connections along
-        if isinstance(workload, Training):
-            from harness.worker.facts import multiplications  # only what trains multiplies
-
-            facts.update(multiplications.counted(activity, workload, job.scale))
         self._say_facts(facts)
+
+    def _multiplications(self, activity: Activity, workload: Workload) -> Dict[str, Any]:
+        """Count those of a step from where the measured phase ended: from another state it may
+        leave out less.
+        """
+        if not isinstance(workload, Training):
+            return {}
+        from harness.worker.facts import multiplications  # only what trains multiplies
+
+        return multiplications.counted(activity, workload, self.job.scale)
 
     def _activity(self, adapter: Adapter, workload: Workload) -> Activity:
         """Open what a workload steps; only networks and kernels are lowered by the adapter."""

@@ -28,8 +28,8 @@ In the warm-up's first epoch a window is one step, after which its batch is look
 
 Checkpoints are taken between two windows, after every so many steps, and timed apart; no window
 crosses one. Where saving is the work, it lies within the window. After the measured phase comes one
-more, which proves that it brings the state back (``checkpoints/timed.py``); last, what was timed is
-examined (``gate/timed_updates.py``).
+more, which proves that it brings the state back (``checkpoints/timed.py``). What was timed is
+examined behind the loop (``gate/timed_updates.py``).
 
 Where a trial takes turns with the others of its block, the measured phase comes in stretches of
 whole windows, between which it stands still (``windows/turns.py``).
@@ -55,7 +55,6 @@ from harness.worker.windows.windows import Clock, Windows, rest
 
 if TYPE_CHECKING:
     from harness.worker.checkpoints.series import Series
-    from harness.worker.gate.timed_updates import TimedUpdates
     from harness.worker.windows.turns import RankTurns
 
 LONG_STEP_S = 0.005
@@ -73,11 +72,13 @@ def run(
     size: int = 1,
     clock: Clock = time.monotonic_ns,
     checkpoints: Optional[Series] = None,
-    proof: Optional[TimedUpdates] = None,
     turns: Optional[RankTurns] = None,
     window_steps: Optional[int] = None,
-) -> None:
-    """Warm up, then measure; every rank runs the same windows, or reads the same epochs."""
+) -> int:
+    """Warm up, then measure; every rank runs the same windows, or reads the same epochs.
+
+    Gives how many steps a window of the measured phase had.
+    """
     windows = Windows(activity, events, size, clock, checkpoints)
     with _collector_off():
         windows.turn()
@@ -96,9 +97,7 @@ def run(
             # that the block gets only a round or two
             turns.take(windows, steps, min(recent))
         windows.prove()
-        if proof is not None:
-            windows.begin("examine")
-            proof.close(steps, clock)
+    return steps
 
 
 def steps_per_window(step_s: float, until: Span) -> int:

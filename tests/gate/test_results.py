@@ -108,6 +108,7 @@ def test_an_examination_that_crashes_keeps_its_log_and_is_made_again(tmp_path: P
     log = tmp_path / "kept" / "logs" / f"{plan.cells[0].key}.log"
     assert result.state == EXAMINATION_FAILED
     assert result.detail.endswith(f"its log: {log}")
+    assert "rank.0.err" not in result.detail, "a log that is removed with the scratch folder"
     assert "the library fell over" in log.read_text()
     assert not (tmp_path / "kept" / "results").exists()
 

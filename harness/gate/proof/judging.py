@@ -198,7 +198,8 @@ def _compare(
             off = float(np.max(np.abs(rank.after[name] - right))) / moved
             if off > (most if precision in TOLERANCES else _STATISTICS):
                 whose = f" of {ranks.called} {number}" if number else ""
-                words = f"{off:.0%} of its change off after update {rank.number}"
+                share = f"{off:.0%}" if off >= 0.01 else f"{100 * off:.1g}%"
+                words = f"{share} of its change off after update {rank.number}"
                 raise Untrained(f"{name}{whose} is {words}")
     if precision in TOLERANCES and expected.statistics:
         refuse_uncorrected(workload, batch // start.parts, one, expected.statistics[0])
@@ -271,6 +272,8 @@ def _share(
     moved = np.abs(fitted - shares) * norms
     which = int(np.argmax(moved))
     found = float(fitted[which])
+    if f"{found:.3g}" == f"{shares[which]:.3g}":
+        return None  # no share explains it
     if which == len(words):
         return f"the gradient of {name} is {found / shares[which]:.3g} times what it should be"
     found = found if abs(found) > _LEFT * shares[which] else 0.0

@@ -5,6 +5,7 @@ their use tells an adapter nothing:
 
     load the starting weights, give the first batch       before the warm-up, and read back
     ... warm-up, measure ...
+    step, sync, state                                     do weights still move where it ended?
     steps, sync, and what was computed is looked at       did sync wait for the steps?
     load a state, give a batch, step, sync, state         three times, where the host asks for it
     load the starting weights, give the first batch, step twice, where dropouts drop: other masks?
@@ -36,6 +37,8 @@ A NAME is a PARAMETER as in ``subject.py``, or PARAMETER/MOMENT for what the opt
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 from typing import (
     TYPE_CHECKING,
@@ -55,7 +58,8 @@ from harness.worker.gate import starting_point, tensors
 from harness.worker.gate.rank_equality import share
 from harness.worker.gate.subject import Made, put_thinned, thinned
 from harness.worker.gate.tensors import Repeated, Tensor, Writer
-from harness.worker.network.shapes import has_dropout
+from harness.worker.network.layers import Network
+from harness.worker.network.shapes import has_dropout, parameters, sites
 from harness.worker.network.workload import Training
 from harness.worker.place import Place
 
@@ -70,6 +74,10 @@ MOST_AFTER = 0.5
 """Share of the time of some steps that may pass after sync; an honest one leaves nothing."""
 
 
+class StandsStill(Refused):
+    """Say that a step no longer changed what is trained."""
+
+
 class SyncTooEarly(Refused):
     """Say that the steps were not done when ``sync`` returned."""
 
@@ -78,13 +86,19 @@ class TimedUpdates:
     """One trial's proof: how the activity is opened, examined and read."""
 
     def __init__(
-        self, activity: Activity, given: str, made: Optional[str], place: Place, *, drops: bool
+        self,
+        activity: Activity,
+        network: Network,
+        given: str,
+        made: Optional[str],
+        place: Place,
     ) -> None:
         self._activity: Any = activity
         self._place = place
         self._given = tensors.read(given)
         self._made = made
-        self._drops = drops
+        self._learned = tuple(name for one in sites(network) for name, _ in parameters(one))
+        self._drops = has_dropout(network)
         self.start: Dict[str, Optional[str]] = {}
         """Digests of what it started from, and what was not as given (``starting_point.py``)."""
         self.restarts: List[float] = []
@@ -98,6 +112,7 @@ class TimedUpdates:
     def close(self, steps: int, clock: Callable[[], int]) -> None:
         """Examine the activity where the host asks for it, then read its state."""
         starting_point.require_fresh_batches(self._activity)
+        self._require_movement()
         began = clock()
         if self._made is not None:
             self._wait(min(steps, MOST_STEPS), clock)
@@ -126,6 +141,30 @@ class TimedUpdates:
             self._activity.step()
             self._activity.sync()
             self.restarts.append(float(self._activity.values()["loss"]))
+
+    def _require_movement(self) -> None:
+        """Refuse a step that changes neither a weight nor a moment, where the measured phase ended.
+
+        The loss is small there: a step that leaves out its update for that is whole again from
+        every state that is loaded. What is no number any more cannot move.
+        """
+        before = self._trained()
+        self._activity.step()
+        self._activity.sync()
+        loss = self._activity.values().get("loss", math.nan)
+        if math.isfinite(loss) and self._trained() == before:
+            raise StandsStill(
+                "the step that was timed does not train the network any more: where the measured "
+                "phase ended, at a loss of {:.6g}, one more step changes nothing".format(loss)
+            )
+
+    def _trained(self) -> Dict[str, bytes]:
+        """Digest weights and moments: running statistics move without an update."""
+        return {
+            name: hashlib.sha256(items).digest()
+            for name, _, items in self._activity.state()
+            if name.startswith(self._learned)
+        }
 
     def _wait(self, steps: int, clock: Callable[[], int]) -> None:
         """Refuse a sync that returns while most of the work is still to be done."""
@@ -197,5 +236,5 @@ def proof_of(
     """Give a trial's proof; None where the host gives nothing for it, or the doors are missing."""
     if "proof" not in paths or any(door(activity, name) is None for name in DOORS):
         return None
-    drops = isinstance(workload, Training) and has_dropout(workload.network)
-    return TimedUpdates(activity, paths["proof"], paths.get("proved"), place, drops=drops)
+    assert isinstance(workload, Training), "only what trains is given a start"
+    return TimedUpdates(activity, workload.network, paths["proof"], paths.get("proved"), place)

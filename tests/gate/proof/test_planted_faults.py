@@ -27,11 +27,12 @@ from tests.gate.proof.planted import (
     subtle_on_jax,
     subtle_on_torch,
 )
-from workloads import tinycnn
+from workloads import tinycnn, tinyvit
 
 pytestmark = pytest.mark.framework
 
 NETWORKS = {"tinycnn": tinycnn, "dropping": dropping, "inverting": inverting}
+PLANTED_IN = {**NETWORKS, "adam": adam, "tinyvit": tinyvit}
 PLANTED: dict[str, ModuleType] = {
     "torch": subtle_on_torch,
     "jax": subtle_on_jax,
@@ -80,6 +81,9 @@ ONE_OF_TWO = {("torch", "dropout off")}
 """Where the other dropout still drops, and makes another loss."""
 
 
+LAST_LEFT_OUT = "*(one[:-1] for one in self.batch)"
+
+
 def every_fault() -> Iterator[Any]:
     """Name each framework with each of its faults."""
     for name, faults in PLANTED.items():
@@ -94,7 +98,7 @@ def test_a_fault_of_the_timed_step_is_caught_and_named(name, fault, prove, place
     network, file, change, words = PLANTED[name].FAULTS[fault]
     named = None
     try:
-        prove(name, {**NETWORKS, "adam": adam}[network], {PLANTED[name].FOLDER + file: change})
+        prove(name, PLANTED_IN[network], {PLANTED[name].FOLDER + file: change})
     except Untrained as why:
         named = str(why)
     shown = seen(places[-1])
@@ -142,4 +146,11 @@ def test_in_bf16_a_fault_of_the_optimiser_is_as_plain_as_in_fp32(prove) -> None:
     sgd = on_torch.SGD
     change = {on_torch.FOLDER + "training.py": (sgd, sgd.replace("lr=rate", "lr=2 * rate"))}
     with pytest.raises(Untrained, match=re.escape("2 times as far as its rate says")):
+        prove("torch", tinycnn, change, precision="bf16")
+
+
+def test_no_share_that_is_as_it_should_be_is_named(prove) -> None:
+    step = on_torch.STEP
+    change = {on_torch.FOLDER + "activity.py": (step, step.replace("*self.batch", LAST_LEFT_OUT))}
+    with pytest.raises(Untrained, match=r"the gradient of .* is wrong"):
         prove("torch", tinycnn, change, precision="bf16")

@@ -18,11 +18,9 @@ TABLES: dict[str, tuple[str, dict[str, Fault]]] = {
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_the_text_that_a_fault_changes_stands_in_its_file(table: str) -> None:
+def test_a_fault_changes_what_stands_in_its_file_into_another_program(table: str) -> None:
     folder, faults = TABLES[table]
-    moved = [
-        name
-        for name, (_, file, (old, _), _) in faults.items()
-        if old not in (ROOT / folder / file).read_text("utf-8")
-    ]
-    assert moved == []
+    for name, (_, file, (old, new), _) in faults.items():
+        text = (ROOT / folder / file).read_text("utf-8")
+        assert old in text, f"{name}: {file} has changed"
+        compile(text.replace(old, new), f"{name}: {file}", "exec")

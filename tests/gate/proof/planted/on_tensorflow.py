@@ -9,7 +9,7 @@ STEP = "self._loss = self.traced(*self.batch)"
 READ = "parts = tf.nest.map_structure(lambda part: part.read_value(), self._parts)"
 STEPPED = "lambda: trainer.step(*parts, is_dropping=True)"
 OWN = "x, target = self.strategy.own((x, target))"
-UPDATE = "            self._update.apply(gradients)\n"
+UPDATE = "                self._update.apply(gradients)\n"
 SLOPES = "named = dict(zip(self.learned, found))"
 ROUNDED = (
     f"found = [tf.cast(tf.cast(one, tf.bfloat16), tf.float32) for one in found]\n        {SLOPES}"
@@ -51,7 +51,7 @@ FAULTS: dict[str, Fault] = {
                 "training.py",
                 ("gradients = self.strategy.averaged(own)", "return mean"),
             ),
-            "no update": ("training.py", (UPDATE, "            pass\n")),
+            "no update": ("training.py", (UPDATE, "                pass\n")),
             "half the batch": ("training.py", sampled("x[::2], target[::2]")),
             "the first eight samples": ("training.py", sampled("x[:8], target[:8]")),
             "the first eight samples where it drops": ("training.py", sampled("x[:8], target[:8]")),

@@ -9,6 +9,13 @@ from tests.gate.proof.planted.on_torch import FOLDER, NETWORK, SGD, STEP, UPDATE
 __all__ = ["FAULTS", "FOLDER"]
 
 OPTIMISER_STEP = "            self.optimiser.step()\n"
+SMOOTHED = (
+    '"cross-entropy": functional.cross_entropy,',
+    '"cross-entropy": lambda y, t: functional.cross_entropy(y, t, label_smoothing=0.1),',
+)
+HOOK = ".register_forward_pre_hook(lambda m, a: (a[0].{}().float(),))"
+GROUPS = "    groups = decay_groups(network, rule.weight_decay)\n    betas"
+DECAYING = "eps=rule.epsilon, weight_decay=0.0"
 EACH = "            for p in self.network.parameters():\n                "
 ADAM = "betas=betas, eps=rule.epsilon, fused=True"
 SHORTCUT = "            y += self.shortcut(x)\n            return y\n"
@@ -63,6 +70,23 @@ FAULTS: dict[str, Fault] = {
         "            nn.utils.clip_grad_norm_(self.network.parameters(), 1e-3)\n" + OPTIMISER_STEP,
         "times what it should be",
     ),
+    "gradients clipped one by one": update(
+        "            nn.utils.clip_grad_value_(self.network.parameters(), 0.1)\n" + OPTIMISER_STEP,
+        "the gradient of ",
+    ),
+    "noise in gradients": update(
+        EACH
+        + "p.grad.add_(3e-4 * p.grad.abs().max() * torch.randn_like(p.grad))\n"
+        + OPTIMISER_STEP,
+        "the gradient of ",
+    ),
+    "weights averaged with those before": update(
+        "            old = [p.detach().clone() for p in self.network.parameters()]\n"
+        + OPTIMISER_STEP
+        + "            for p, before in zip(self.network.parameters(), old):\n"
+        + "                p.data.lerp_(before, 0.01)\n",
+        "0.99 times as far as its rate says",
+    ),
     "gradients in bf16": update(
         EACH + "p.grad = p.grad.bfloat16().float()\n" + OPTIMISER_STEP, "the gradient of "
     ),
@@ -80,6 +104,13 @@ FAULTS: dict[str, Fault] = {
         OPTIMISER_STEP
         + "            for group in self.optimiser.param_groups:\n"
         + "                group['lr'] *= 0.9\n",
+        "times as far as its rate says",
+    ),
+    "a rate that warms up": update(
+        "            self.taken = getattr(self, 'taken', 0) + 1\n"
+        "            for group in self.optimiser.param_groups:\n"
+        "                full = group.setdefault('full', group['lr'])\n"
+        "                group['lr'] = full * min(1.0, self.taken / 1000)\n" + OPTIMISER_STEP,
         "times as far as its rate says",
     ),
     "a loss that is maximised": sgd("fused", "maximize=True, fused", "-1 times what it should be"),
@@ -104,15 +135,45 @@ FAULTS: dict[str, Fault] = {
     "a frozen batch norm": module("['bn1'].weight.requires_grad_(False)", "bn1/gamma is not"),
     "running statistics that stand still": module("['bn1'].momentum = 0.0", "bn1/"),
     "running statistics that move too fast": module("['bn1'].momentum = 0.2", "bn1/"),
+    "running statistics that move 0.2 % too fast": module(
+        "['bn1'].momentum = 0.1002", "bn1/mean is 0.2% of its change off"
+    ),
+    "a layer's input in fp16": module("['conv2']" + HOOK.format("half"), "the gradient of "),
+    "the last layer's input in bf16": module(
+        "['fc']" + HOOK.format("bfloat16"), "the gradient of fc/weight is wrong"
+    ),
+    "the epsilon of others": module("['bn1'].eps = 1e-3", "the gradient of "),
+    "AdamW without decay": (
+        "tinyvit",
+        "training.py",
+        (GROUPS, GROUPS.replace("rule.weight_decay", "0.0")),
+        "patches/weight does not move as the optimiser's rule says",
+    ),
+    "AdamW that decays biases and norms too": (
+        "tinyvit",
+        "training.py",
+        (DECAYING, DECAYING.replace("0.0", "rule.weight_decay")),
+        "bias does not move as the optimiser's rule says",
+    ),
+    "Adam's decay for AdamW's": (
+        "tinyvit",
+        "training.py",
+        ("torch.optim.AdamW(", "torch.optim.Adam("),
+        "the gradient of |does not move as",
+    ),
+    "gradients that are not clipped": (
+        "tinyvit",
+        "training.py",
+        ("self._clip = clip(workload.optimiser)", "self._clip = None"),
+        "times what it should be",
+    ),
     "another epsilon": module("['bn1'].eps = 0.1", "the gradient of "),
-    "labels smoothed": (
+    "labels smoothed": ("tinycnn", "training.py", SMOOTHED, "the gradient of "),
+    "labels smoothed a little": (
         "tinycnn",
         "training.py",
-        (
-            '"cross-entropy": functional.cross_entropy,',
-            '"cross-entropy": lambda y, t: functional.cross_entropy(y, t, label_smoothing=0.1),',
-        ),
-        "the gradient of ",
+        (SMOOTHED[0], SMOOTHED[1].replace("0.1", "0.01")),
+        "the gradient of fc/bias is 0.99 times what it should be",
     ),
     "a shortcut without a gradient": (
         "tinycnn",
