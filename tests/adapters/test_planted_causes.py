@@ -228,7 +228,8 @@ def explained(framework: str, *edits: Edit, precision: str = "fp32") -> Explanat
     }
     steps_s = {key: median(one.step_s) for key, one in found.items()}
     alike = {key: replace(one, untraced_s=()) for key, one in found.items()}
-    return explain(*_cells(framework, precision, steps_s), alike, seed=1)
+    planted, clean = _cells(framework, precision, steps_s)
+    return explain(planted, clean, alike, seed=1)
 
 
 def _cells(framework: str, precision: str, steps_s: Mapping[str, float]) -> list[CellResult]:
@@ -305,7 +306,8 @@ def test_a_wait_for_input_comes_first(framework: str) -> None:
         for one in _cells(framework, "fp32", {key: step_s for key, (step_s, _) in waits.items()})
     ]
     beside = {key: _as_long_as(one, *waits[key]) for key, one in found.items()}
-    told = explain(*cells, beside, seed=1)
+    planted, clean = cells
+    told = explain(planted, clean, beside, seed=1)
     assert not told.refusal, told.refusal
     assert told.first.key == "planted"
     assert part_name(told.terms[0]) == "input"
