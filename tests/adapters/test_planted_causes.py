@@ -74,7 +74,25 @@ PRODUCT["keras"] = (
     "    return [kinds[len(spot.input) - 2]()]",
     "    return [Product(), kinds[len(spot.input) - 2]()]",
 )
+PRODUCT["tinygrad"] = (
+    "tinygrad/lowering.py",
+    "    GlobalAverage: lambda site, x, one: x.mean(tuple(range(2, x.ndim))),",
+    (
+        "    GlobalAverage: lambda site, x, one: x.mean(tuple(range(2, x.ndim)))\n"
+        "    + 1e-30 * _product(x.detach().flatten()[:1000]),"
+    ),
+)
 HELPERS = {
+    "tinygrad": (
+        "tinygrad/lowering.py",
+        "LAYERS: Dict[type, Callable[[Any, Any, Pass], Any]] = {",
+        (
+            "def _product(x):\n"
+            "    big = x.reshape(-1, 1) * x\n"
+            "    return (big @ big).tanh().sum()\n\n\n"
+            "LAYERS: Dict[type, Callable[[Any, Any, Pass], Any]] = {"
+        ),
+    ),
     "keras": (
         "keras/layers.py",
         "class Times(layers.Layer):",
@@ -250,7 +268,13 @@ def test_each_cause_still_finds_what_it_is_planted_into(edit: Edit) -> None:
     assert (ROOT / ADAPTERS / file).read_text(encoding="utf-8").count(old) == 1
 
 
-@pytest.mark.parametrize("framework", PRODUCT)
+@pytest.mark.parametrize(
+    "framework",
+    [
+        pytest.param(one, marks=pytest.mark.long) if one == "tinygrad" else one  # compiled twice
+        for one in PRODUCT
+    ],
+)
 def test_a_product_more_in_one_layer_comes_first(framework: str) -> None:
     edits = [PRODUCT[framework], *filter(None, [HELPERS.get(framework)])]
     told = explained(framework, *edits)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,7 +31,7 @@ from harness.plan.two_sides import Side, two_sided
 from harness.platform.platform import load_platform
 from harness.ranks.payload import Payload, gather
 from harness.run import session
-from harness.run.progress import Progress
+from harness.run.progress import Progress, SessionResult
 from harness.run.setup import survey
 from harness.run.trust import Trust
 from harness.store.outcome import Outcome
@@ -219,18 +218,17 @@ def planted(folder: Path, edits: tuple[Edit, ...]) -> Payload:
     return replace(payload, files=files)
 
 
-def measure(run: Path, framework: str, cause: Cause) -> None:
+def measure(run: Path, framework: str, cause: Cause) -> SessionResult:
     """Measure both cells, or go on where an earlier session was cut off."""
     if (run / "run.json").exists():
-        session.resume(
+        return session.resume(
             run, observer=Quiet(), rejects=doubt, ensure=ensure, trust=Trust(payload=True)
         )
-        return
     file = run.parent / f"{run.name}.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(STUDY.format(framework=framework), encoding="utf-8")
     plan, own = _two_sided(file, cause)
-    session.start(
+    return session.start(
         plan,
         root=run,
         study_text=file.read_text(encoding="utf-8"),
@@ -295,8 +293,8 @@ def main() -> None:
         cause, answers = CAUSES[name], []
         for number in range(1, given.runs + 1):
             run = given.directory.resolve() / framework / f"{name}-{number}"
-            with suppress(KeyboardInterrupt):
-                measure(run, framework, cause)
+            if measure(run, framework, cause).interrupted:
+                raise SystemExit(f"{run}: cut off; the same command goes on")
             answers.append(verdict(account(run), cause))
             print(f"{framework}/{name} {number}: {answers[-1][2]}", flush=True)
         right = sum(is_right for is_right, _, _ in answers)
