@@ -118,6 +118,8 @@ class Evidence:
     """The least that this machine needed for each layer, where the run was measured on it."""
     ceilings: Sequence[Ceiling] | None = None
     """What kernels reached at most on the machine of one run."""
+    losses: Sequence[tuple[Any, ...]] | None = None
+    """Of a screen of nodes: cell, trial, rank, step and value."""
     comparison: Versus | None = None
     """The second of exactly two runs against the first, where a page is to compare them."""
 

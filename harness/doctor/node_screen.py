@@ -1,8 +1,10 @@
-"""Plan a screen of a machine's nodes: short work on each alone, then in pairs around the ring."""
+"""Plan a screen of a machine's nodes: short work on each alone, in pairs, then all together."""
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,7 @@ from harness.units import counted
 
 NAME = "screen"
 _KERNELS = ("gemm", "triad")
+_DISK = "storage-write"
 _MESSAGE = 2**24
 
 
@@ -35,7 +38,7 @@ class Wanted:
 
 
 def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
-    """Plan the trials: each node alone with each work, each node with the next one."""
+    """Plan the trials: each node alone with each work, each with the next one, all together."""
     training_called(wanted.train)
     info = framework_info(adapter_of(wanted.framework))
     there = len(launcher.nodes(platform.launcher.settings, os.environ))
@@ -46,15 +49,33 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
             f"{FEWEST_MEMBERS} at least: of two that differ nobody can say which is the odd one.\n"
             "    Ask for more (salloc -N 8), or use a launcher that names its hosts."
         )
-    kernels = list(_KERNELS) if "ceiling" in info.kinds else []
     numbers = list(range(1, count + 1))
-    alone: dict[str, Any] = {"framework": wanted.framework, "node": numbers}
-    if info.refuses("deterministic", True) is None:
-        alone["deterministic"] = True  # else equal nodes may differ in a last bit
+    own: dict[str, Any] = {"framework": wanted.framework, "node": numbers}
+    train = [wanted.train] if "train" in info.kinds else []
+    kernels = list(_KERNELS) if "ceiling" in info.kinds else []
+    cells: list[dict[str, Any]] = []
+    if train or kernels:
+        alone = {**own, "workload": [*train, *kernels]}
+        if info.refuses("deterministic", True) is None:
+            alone["deterministic"] = True  # else equal nodes may differ in a last bit
+        cells.append(alone)
+    if kernels and platform.storage:
+        cells.append({**own, "workload": _DISK, "tier": list(platform.storage)})
+    strategy = next(iter(info.strategies), None)
+    if strategy is not None and "collective" in info.kinds:
+        sent = {**own, "strategy": strategy, "message_bytes": _MESSAGE}
+        cells.append({**sent, "workload": "point-to-point", "nodes": 2})
+        cells.append({**sent, "workload": "all-reduce", "nodes": count, "node": 1})
+    if not cells:
+        raise UsageError(
+            f"{wanted.framework} neither trains nor sends: there is nothing to screen."
+        )
+    matrix, *others = cells
     data: dict[str, Any] = {
         "title": f"Screen of {count} nodes",
         "question": "Which nodes differ from the others?",
-        "matrix": {"workload": [wanted.train, *kernels], **alone},
+        "matrix": matrix,
+        "include": [cell for one in others for cell in _expanded(one)],
         "measure": {
             "trials": wanted.blocks,
             "warmup": "3 steps",
@@ -64,9 +85,11 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
             "tolerate": ["contended", "throttled", "stalled"],
         },
     }
-    strategy = next(iter(info.strategies), None)
-    if strategy is not None and "collective" in info.kinds:
-        pair = {"workload": "point-to-point", "strategy": strategy, "nodes": 2}
-        whole = {"framework": wanted.framework, "message_bytes": _MESSAGE}
-        data["include"] = [{**pair, **whole, "node": number} for number in numbers]
     return Session(NAME, built_study(NAME, data), platform)
+
+
+def _expanded(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give each combination: what a study includes are single cells."""
+    lists = [one if isinstance(one, list) else [one] for one in values.values()]
+    for each in itertools.product(*lists):
+        yield dict(zip(values, each, strict=True))

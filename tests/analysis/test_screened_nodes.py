@@ -43,3 +43,18 @@ def test_only_what_is_otherwise_there_is_said(tmp_path: Path) -> None:
     (slow,) = [one for one in found.rows if one.is_named]
     assert slow.node == f"node {SLOW}"
     assert slow.sensors == ("held back by its quota 40.0 % (others 0.0)",)
+
+
+def test_all_nodes_together_are_told_apart_and_name_nobody(tmp_path: Path) -> None:
+    alone = [RecordedCell(factors={"node": number}) for number in range(1, 5)]
+    tiers = [
+        RecordedCell(workload="storage-write", factors={"node": number, "tier": "scratch"})
+        for number in range(1, 5)
+    ]
+    together = RecordedCell(workload="all-reduce", factors={"node": 1, "nodes": 4})
+    place = write_run(tmp_path, [*alone, *tiers, together], Recording(trials=7))
+    found = fleet(read_results([place]), [])
+    assert found.measures == ("storage-write, scratch", "tinycnn")
+    assert [(one.measure, one.nodes) for one in found.together] == [("all-reduce", 4)]
+    assert found.together[0].low <= found.together[0].rate <= found.together[0].high
+    assert found.sick == ()

@@ -69,3 +69,13 @@ def test_what_no_trial_shows_is_not_called_clean(tmp_path: Path) -> None:
     assert told.returncode == 1
     assert "1 block: too few to tell" in told.stdout
     assert "No node differs" not in told.stdout
+
+
+def test_a_page_of_a_screen_begins_with_a_map_of_its_nodes(tmp_path: Path) -> None:
+    place = screened(tmp_path / "runs" / "s", 3)
+    told = bakeoff("report", "s", cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    page = (place / "report.html").read_text("utf-8")
+    assert "Which nodes differ?" in page
+    assert "node 3 is 50 % slower in tinycnn, p 0.0" in page
+    assert "node 3, tinycnn: 50 % slower than the median node (49.2 to 51 %), p 0.001" in page

@@ -33,6 +33,7 @@ _SENSORS = (
     *("held back by its quota", "stolen by the host", "cores used by other processes"),
 )
 """Readings that may say why a node is slow, of all its cores, sensors and devices."""
+_PAIR = 2
 _APART, _LEAST = 0.1, {"%": 2.0, "": 0.05}
 """So far must they be from the others': as a part of the larger, and at least, by unit."""
 
@@ -56,6 +57,18 @@ class NodeMeasure:
 
 
 @dataclass(frozen=True)
+class Together:
+    """What all nodes reach in one cell; it names nobody."""
+
+    measure: str
+    nodes: int
+    rate: float
+    low: float
+    high: float
+    unit: str
+
+
+@dataclass(frozen=True)
 class Fleet:
     """What a screen found."""
 
@@ -67,6 +80,7 @@ class Fleet:
     mismatches: tuple[Mismatch, ...]
     fingerprint: str
     """What the losses show, or why they show nothing."""
+    together: tuple[Together, ...] = ()
     doubt: str = ""
     """Why no node can be named by its rates."""
 
@@ -82,16 +96,23 @@ Rates = dict[str, dict[int, dict[int, float]]]
 """By measure, number of the node, and block."""
 
 
+def is_screen(results: Results) -> bool:
+    """Tell whether each cell of a run is of one of several nodes."""
+    numbers = [cell.factors.get("node") for cell in results.cells]
+    return all(isinstance(one, int) for one in numbers) and len(set(numbers)) > 1
+
+
 def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
     """Judge the nodes of a screen's run; ``losses``: cell, trial, rank, step and value."""
-    if any(not isinstance(cell.factors.get("node"), int) for cell in results.cells):
+    if not is_screen(results):
         raise UsageError(
             "This run is no screen: its cells name no node. `bakeoff screen` makes one."
         )
     names, rates, trials = _names(results), Rates(), {}
     for cell in results.cells:
-        number = cell.factors["node"]
-        name = cell.workload if cell.scale.nodes == 1 else f"{cell.workload}, pairs"
+        number, name = cell.factors["node"], _measure(cell)
+        if name is None:
+            continue
         for trial in cell.trials:
             if trial.attempt == 1 and trial.rate:
                 rates.setdefault(name, {}).setdefault(number, {})[trial.block] = trial.rate
@@ -118,7 +139,15 @@ def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
     own = [(numbered[key], *said) for key, *said in losses if key in numbered]
     wrong, said = mismatches([(node, trial, step, value) for node, trial, _, step, value in own])
     return Fleet(
-        tuple(names[one] for one in numbers), measures, len(blocks), ALPHA, rows, wrong, said, doubt
+        tuple(names[one] for one in numbers),
+        measures,
+        len(blocks),
+        ALPHA,
+        rows,
+        wrong,
+        said,
+        _together(results),
+        doubt,
     )
 
 
@@ -126,12 +155,34 @@ def _alone(cell: CellResult) -> bool:
     return cell.scale.nodes == 1
 
 
+def _measure(cell: CellResult) -> str | None:
+    """Name what a cell measures of a node; None: it is of all nodes together."""
+    if cell.scale.nodes > _PAIR:
+        return None
+    tier = cell.factors.get("tier")
+    where = "pairs" if cell.scale.nodes == _PAIR else tier
+    return f"{cell.workload}, {where}" if where else cell.workload
+
+
+def _together(results: Results) -> tuple[Together, ...]:
+    found = []
+    for cell in results.cells:
+        rates = [one.rate for one in cell.trials if one.attempt == 1 and one.rate]
+        if cell.scale.nodes > _PAIR and rates:
+            told = median_interval(rates)
+            low, high = (told.low, told.high) if told else (min(rates), max(rates))
+            middle = float(np.median(rates))
+            words = (cell.workload, cell.scale.nodes, middle, low, high, f"{cell.unit}/s")
+            found.append(Together(*words))
+    return tuple(found)
+
+
 def _names(results: Results) -> dict[int, str]:
     """Name each node by what its trials say; by its number, where that names no single one."""
     said: dict[int, set[str]] = {}
     for cell in results.cells:
-        if _alone(cell):
-            names = {name for trial in cell.trials for name in trial.nodes}
+        if cell.scale.nodes <= _PAIR:  # of a pair, the first is the one that its number says
+            names = {name for trial in cell.trials for name in trial.nodes[:1]}
             said.setdefault(cell.factors["node"], set()).update(names)
     often = Counter(name for names in said.values() for name in names)
     return {

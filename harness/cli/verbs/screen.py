@@ -18,8 +18,6 @@ from harness.units import counted, listed
 if TYPE_CHECKING:
     from harness.analysis.nodes.fleet import Fleet
 
-_LOSSES = """select cell_key, trial, rank, step, value from "values" where name = 'loss'"""
-
 
 @click.command("screen")
 @click.option("--platform", default="local", show_default=True, shell_complete=completion.platforms)
@@ -33,19 +31,21 @@ _LOSSES = """select cell_key, trial, rank, step, value from "values" where name 
 def command(*, platform: str, run: str | None, as_json: bool, **how: Any) -> int:
     """Find the nodes that differ from the others: slower ones, and those that compute otherwise.
 
-    Every node alone multiplies matrices, streams memory and takes training steps; then each sends
-    to the next. That is repeated in blocks of random order. The exit code is 1 if a node is named,
+    Every node alone multiplies matrices, streams memory, writes to each storage tier and takes
+    training steps; then each sends to the next, and all add up a message. That is repeated in
+    blocks of random order. The exit code is 1 if a node is named,
     and if nothing can be told.
     """
     if run is not None:
         _say_what_is_ignored()
     import_numpy()
     from harness.analysis.nodes.fleet import fleet
+    from harness.analysis.nodes.losses import losses
     from harness.analysis.read import read_results, run_directory
     from harness.store.dataset import Dataset
 
     place = run_directory(run) if run is not None else _carry_out(platform, how)
-    found = fleet(read_results([place]), Dataset([place]).sql(_LOSSES).rows)
+    found = fleet(read_results([place]), losses(Dataset([place])))
     facts = {**vars(found), "sick": found.sick, "exclude": _exclude(found), "run": place}
     emit(facts, lambda: _in_words(found), as_json=as_json)
     note(f"The run: {place}; the same verdict again: bakeoff screen --of {place}")
@@ -88,7 +88,7 @@ def _exclude(found: Fleet) -> str:
 
 
 def _in_words(found: Fleet) -> Iterator[Part]:
-    from harness.units import per_cent
+    from harness.units import per_cent, scaled
 
     ratio = {(one.node, one.measure): one for one in found.rows}
     rows = []
@@ -111,6 +111,12 @@ def _in_words(found: Fleet) -> Iterator[Part]:
             "corruption, or another processor. Do not use it."
         )
     yield found.fingerprint
+    for all_of in found.together:
+        low, high = scaled(all_of.low, all_of.unit), scaled(all_of.high, all_of.unit)
+        yield (
+            f"All {all_of.nodes} nodes together: {all_of.measure} "
+            f"{scaled(all_of.rate, all_of.unit)} ({low} … {high})."
+        )
     if found.doubt:
         yield found.doubt
     if found.sick:

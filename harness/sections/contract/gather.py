@@ -23,6 +23,8 @@ from harness.analysis.evidence import (
 )
 from harness.analysis.explain.cells import attributions
 from harness.analysis.floors.kept_floors import floors_of
+from harness.analysis.nodes.fleet import is_screen
+from harness.analysis.nodes.losses import losses
 from harness.analysis.results import Results
 from harness.analysis.timelines.phases import by_phase, in_turns
 from harness.analysis.timelines.timelines import RecordingTitle, timelines
@@ -46,8 +48,9 @@ def gather(dataset: Dataset, results: Results, needs: Collection[str]) -> Eviden
     asked = questions(results, damaged.append) if "questions" in needs else None
     divided = attributions(results) if "attributions" in needs else None
     reached = _ceilings(results, damaged.append) if "ceilings" in needs else None
+    lost = losses(dataset) if "losses" in needs and is_screen(results) else None
     shown: Evidence = redact_values(
-        Evidence(recordings, asked, tuple(damaged), divided, ceilings=reached)
+        Evidence(recordings, asked, tuple(damaged), divided, ceilings=reached, losses=lost)
     )
     return shown if divided is None else replace(shown, floors=floors_of(results))
 
