@@ -81,7 +81,7 @@ def _square(one: NodeMeasure | None) -> Square | None:
     ends = f"{_percent(one.high):.3g} to {_percent(one.low):.3g} %"
     named = ", named" if one.is_named else ""
     words = f"{one.node}, {one.measure}: {_slower(one)} slower than the median node ({ends})"
-    return Square(_percent(one.ratio), f"{words}, p {one.p:.3g}{named}")
+    return Square(round(_percent(one.ratio), 1), f"{words}, p {one.p:.3g}{named}")
 
 
 def _row(one: NodeMeasure) -> tuple[object, ...]:

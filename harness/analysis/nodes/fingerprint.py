@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.units import counted
+
 _MAJORITY = 2 / 3
 
 
@@ -55,7 +57,7 @@ def mismatches(losses: Sequence[tuple[str, str, int, float]]) -> tuple[tuple[Mis
                 wrong.setdefault(node, {}).setdefault(trial, (step, found))
     named = tuple(_mismatch(node, some, len(trials[node]), agreed) for node, some in wrong.items())
     equal = f"bit-equal on {len(nodes) - len(named)} of {len(nodes)} nodes"
-    said = f"Losses of {len(common)} steps are {equal}."
+    said = f"Losses of {counted(len(common), 'step')} are {equal}."
     return named, said
 
 
