@@ -81,7 +81,7 @@ gpu-day:
 
 # The pages of docs/gallery/ and their picture, measured anew here: half an hour, and a Chromium.
 gallery: setup
-	@$(BIN)/python -m tests.gallery $(if $(PAGES_ONLY),--pages-only)
+	@$(BIN)/python -m tests.gallery $(ONLY) $(if $(PAGES_ONLY),--pages-only)
 
 # Pictures of a page of each kind, at three widths, light, dark and printed, to be looked at; and what an
 # accessibility checker finds. Two minutes, and a Chromium.

@@ -12,7 +12,8 @@ from harness.verdicts.results import Interval
 
 def caption(results: Results, title: str, *more: str) -> str:
     """Say what is shown, on what it was measured, from how many trials, with which intervals."""
-    said = (title, *more, "; ".join(header(results)), _trials(results), intervals(results))
+    shown = f"{title} ({'; '.join(more)})" if more else title
+    said = (shown, "; ".join(header(results)), _trials(results), intervals(results))
     simulated = "Simulated: no machine was measured" if results.is_simulated else ""
     return " ".join(f"{one}." for one in (*said, simulated) if one)
 

@@ -84,10 +84,26 @@ def _has(compiler: str, file: str) -> bool:
 def test_a_caption_names_machine_number_and_interval():
     told = caption(samples.demo(), "Ranking", "workload: alexnet")
     assert told == (
-        "Ranking. workload: alexnet. AMD EPYC, 2 cores, 24.0 GiB of memory, no GPU · torch 2.13.0, "
-        "jax 0.10.2, bakeoff 0.1.0 · 2025-11-21 04:40 UTC. n = 6 trials per cell. "
+        "Ranking (workload: alexnet). AMD EPYC, 2 cores, 24.0 GiB of memory, no GPU · "
+        "torch 2.13.0, jax 0.10.2, bakeoff 0.1.0 · 2025-11-21 04:40 UTC. n = 6 trials per cell. "
         "Intervals of rates: smallest and largest of 6 trials, 96.9 %."
     )
+
+
+def test_the_methods_name_what_was_compared_and_what_was_tolerated():
+    demo = samples.demo()
+    cells = [
+        dataclasses.replace(
+            cell, trials=tuple(dataclasses.replace(t, verdict="contended") for t in cell.trials)
+        )
+        for cell in demo.cells
+    ]
+    crowded = dataclasses.replace(demo, cells=tuple(cells), varied=("precision",))
+    told = methods.of_results(crowded)
+    assert "7 configurations (factors: workload, framework, precision) ran" in told
+    assert "42 of 43 trials count; rejected by rule: 1 contended." in told
+    assert "Of those that count, 42 were contended, which the study tolerates." in told
+    assert "tolerates" not in methods.of_results(demo)
 
 
 def test_what_all_rows_share_stands_in_the_caption():
@@ -209,6 +225,7 @@ def test_export_draws_at_the_width_asked_for(recorded: Path, tmp_path: Path):
 def test_export_writes_the_place_of_a_figure_and_its_caption(recorded: Path):
     told = _export(recorded, "--to", "latex", "--figure", "trials").decode()
     assert "\\includegraphics{trials.pdf}" in told
+    assert "bakeoff export RUN --to pdf --figure trials --output trials.pdf" in told
     assert "n = 6 trials per cell" in told
 
 

@@ -98,8 +98,11 @@ def of_captioned(
 
 def of_figure(figure: PaperFigure, caption: str) -> str:
     """Write the float of a figure that lies beside the paper as PDF."""
+    drawing = f"{figure.name}.pdf"
+    made = f"bakeoff export RUN --to pdf --figure {figure.name} --output {drawing}"
     return (
-        f"\\begin{{figure}}\n\\centering\n\\includegraphics{{{figure.name}.pdf}}\n"
+        f"% The drawing, in the same --width: {made}\n"
+        f"\\begin{{figure}}\n\\centering\n\\includegraphics{{{drawing}}}\n"
         f"\\caption{{{escaped(caption)}}}\n\\label{{fig:{figure.name}}}\n\\end{{figure}}\n"
     )
 

@@ -11,6 +11,7 @@ from harness.analysis.results import Results
 from harness.errors import UsageError
 from harness.store.layout import PILOT
 from harness.store.records import EQUIVALENT, NOTHING
+from harness.verdicts.thresholds import TOLERABLE
 from reports.exports.formats.bibtex import keys_of
 from reports.exports.formats.latex import escaped
 from reports.figures.captions import intervals
@@ -31,7 +32,7 @@ def _sentences(results: Results) -> Iterator[str]:
     trials = [trial for cell in results.cells for trial in cell.trials if trial.block != PILOT]
     blocks = sorted({cell.rate.n for cell in results.cells if cell.rate})
     times = f"{blocks[0]} to {blocks[-1]}" if len(blocks) > 1 else str(blocks[0])
-    factors = ", ".join(name.replace("_", " ") for name in results.varied)
+    factors = ", ".join(name.replace("_", " ") for name in _compared(results))
     yield (
         f"{units.counted(len(results.cells), 'configuration').capitalize()}"
         f"{f' (factors: {factors})' if factors else ''} ran {times} times each, every trial in "
@@ -48,6 +49,12 @@ def _sentences(results: Results) -> Iterator[str]:
     yield from _rejected(
         [str(t.verdict or t.outcome) for t in trials if not t.counted], len(trials)
     )
+    yield from _tolerated([str(t.verdict) for t in trials if t.counted])
+    if any(t.counted and t.turns is not None for t in trials):
+        yield (
+            "Trials of a block lived at the same time and took turns: one worked, the others were "
+            "stopped."
+        )
     yield (
         "A rate is the geometric mean over trials; configurations are compared by their ratios "
         f"within blocks. {intervals(results)}."
@@ -58,6 +65,24 @@ def _sentences(results: Results) -> Iterator[str]:
             "Outputs, loss, gradients and updates of every configuration were held to one "
             "reference in float64 before they were compared."
         )
+
+
+def _compared(results: Results) -> list[str]:
+    """Name what configurations differ in: a framework and a workload too, where there are more."""
+    both = {
+        "workload": {cell.workload for cell in results.cells},
+        "framework": {cell.framework for cell in results.cells},
+    }
+    several = [name for name, values in both.items() if len(values) > 1]
+    return [*several, *(name for name in results.varied if name not in both)]
+
+
+def _tolerated(verdicts: list[str]) -> Iterator[str]:
+    """Say which trials count although somebody disturbed them."""
+    found = Counter(verdict for verdict in verdicts if verdict in TOLERABLE)
+    if found:
+        each = ", ".join(f"{count} were {verdict}" for verdict, count in sorted(found.items()))
+        yield f"Of those that count, {each}, which the study tolerates."
 
 
 def _span(recorded: object) -> str:
