@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import ceil
 from statistics import median
 
@@ -20,7 +21,7 @@ from harness.study.framework import framework_info
 from harness.units import counted, duration
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.worker.job import Span
-from harness.worker.network.shapes import couples_samples, has_dropout
+from harness.worker.network.shapes import count, couples_samples, has_dropout
 from harness.worker.network.workload import Training
 from harness.worker.windows.turns import SETTLING_S, SETTLING_WINDOWS
 
@@ -43,7 +44,9 @@ _DIVIDED_S = 5.0
 """Of the job that divides a cell's step among its layers: its steps, and reading their trace."""
 _CEILINGS_S = 6.0
 """Of the job that measures what kernels reach at most: three, each for a second once it is warm."""
-_COMPILE_S = {"cold": 60.0, "warm": 10.0}
+# Of compiling a step, or of finding it compiled: seconds, and more for each layer. A network of
+# 15 layers took XLA some 10 s, and 1 s from its cache; one of 174 takes about a minute.
+_COMPILE_S = {"cold": (5.0, 0.35), "warm": (1.0, 0.05)}
 
 
 @dataclass(frozen=True)
@@ -162,17 +165,31 @@ def _starts_s(plan: Plan) -> float:
 
 
 def _untimed_s(plan: Plan, cell: Cell, *, has_begun: bool) -> float:
-    """Estimate a cell's probe, before the first block, and what divides its step after the last."""
+    """Estimate a cell's cold trial and probe, before the first block, and what divides its step."""
     info = framework_info(cell.adapter)
     is_trained = isinstance(plugins.workload(cell.workload), Training)
     probe_s = _start_s(plan, cell) if info.has_probe and is_trained and not has_begun else 0.0
+    if not has_begun and cell.factors["compile"] and cell.factors["compile_cache"] == "warm":
+        probe_s += cell.start_up_s + _compile_s(cell, "cold")  # of the trial that fills its cache
     is_divided = info.attributes and is_trained and cell.scale.devices == 1
     return probe_s + (_start_s(plan, cell) + _DIVIDED_S if is_divided else 0.0)
 
 
 def _start_s(plan: Plan, cell: Cell) -> float:
-    compiling = _COMPILE_S[cell.factors["compile_cache"]] if cell.factors["compile"] else 0.0
+    compiling = _compile_s(cell, cell.factors["compile_cache"]) if cell.factors["compile"] else 0.0
     return cell.start_up_s + (plan.platform.start_up or 0.0) + compiling + _step_s(plan, cell)
+
+
+def _compile_s(cell: Cell, compile_cache: str) -> float:
+    first, each = _COMPILE_S[compile_cache]
+    return first + each * _layers(cell.workload)
+
+
+@cache
+def _layers(workload: str) -> int:
+    """Count the layers of a network; of anything else, one."""
+    network = getattr(plugins.workload(workload), "network", None)
+    return 1 if network is None else len(count(network).shapes)
 
 
 def _guess(plan: Plan, cell: Cell) -> float:

@@ -16,6 +16,7 @@ CASES = (
     # name, how the page is made, most CPU seconds, most bytes
     ("50 cells", "render(samples.big(50))", 0.5, 300_000),
     ("1,000 cells of 6 trials", "render(samples.big(1000))", 5.0, 3_000_000),
+    ("1,008 cells of four factors", "render(samples.factorial(6, 7, 12))", 5.0, 2_000_000),
     (
         "64 GPUs for an hour at 10 Hz",
         "render(samples.demo(), Evidence(Recordings((samples.timeline(64, 3600.0, 10.0),))))",
@@ -24,6 +25,8 @@ CASES = (
     ),
 )
 MOST_PAINT_MS = 1000.0
+_LOADS = 5
+_EMPTY = "<!DOCTYPE html><title>Empty</title><p>nothing"
 # Making the numbers up costs more than the page: it is not counted.
 SCRIPT = """
 import json, sys, time
@@ -43,7 +46,7 @@ def render(*values):
 
 
 def first_paint(pages: list[Path]) -> list[float]:
-    """Measure from navigation to first contentful paint, in milliseconds."""
+    """Measure from navigation to first contentful paint, in ms: the least of some loads."""
     from playwright.sync_api import sync_playwright
 
     read = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
@@ -52,9 +55,13 @@ def first_paint(pages: list[Path]) -> list[float]:
         paints = []
         for place in pages:
             page = browser.new_page(bypass_csp=True)  # the wait below is evaluated in the page
-            page.goto(place.as_uri())
-            page.wait_for_function("performance.getEntriesByType('paint').length > 1")
-            paints.append(float(page.evaluate(read)))
+            times = []
+            for _ in range(_LOADS):
+                page.goto(place.as_uri())
+                page.wait_for_function("performance.getEntriesByType('paint').length > 1")
+                times.append(float(page.evaluate(read)))
+            paints.append(min(times))
+            page.close()
         browser.close()
     return paints
 
@@ -69,7 +76,9 @@ def main() -> int:
             command = [sys.executable, "-c", SCRIPT + make, str(place)]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
             costs.append(json.loads(done.stdout))
-        paints = first_paint(places)
+        empty = Path(folder) / "empty.html"
+        empty.write_text(_EMPTY, encoding="utf-8")
+        nothing, *paints = first_paint([empty, *places])
     for (name, _, most_cpu, most_bytes), (cpu, size), paint in zip(
         CASES, costs, paints, strict=True
     ):
@@ -77,7 +86,8 @@ def main() -> int:
         missed |= not fine
         print(
             f"page of {name}: {cpu:.2f} CPU-s (≤ {most_cpu}), {size / 1e3:.0f} kB "
-            f"(≤ {most_bytes / 1e3:.0f}), first paint {paint:.0f} ms (≤ {MOST_PAINT_MS:.0f})"
+            f"(≤ {most_bytes / 1e3:.0f}), first paint {paint:.0f} ms (≤ {MOST_PAINT_MS:.0f}), "
+            f"{paint / nothing:.1f} × an empty page's"
             f"{'' if fine else '   MISSED'}"
         )
     return 1 if missed else 0

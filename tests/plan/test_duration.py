@@ -39,6 +39,24 @@ def test_the_first_guess_follows_the_protocol(planned: Planned) -> None:
     assert not first.refined
 
 
+def test_compiling_is_guessed_by_layers_and_fills_its_cache_once(planned: Planned) -> None:
+    text = TEXT.replace('["alexnet", "tinycnn"]', '["resnet50", "tinycnn"]')
+    text = text.replace('compile_cache = "cold"', "batch = 1").replace('"100 s"', '"1 h"')
+    plan = planned(text.replace("compile = [false, true]", "compile = true"))
+    eager = planned(text.replace("compile = [false, true]", "compile = false"))
+    compiled, plainly = estimate(plan), estimate(eager)
+    each = {
+        cell.workload: compiled.trial_s[cell.key] - plainly.trial_s[other.key]
+        for cell, other in zip(plan.cells, eager.cells, strict=True)
+    }
+    assert each["tinycnn"] == pytest.approx(1.75)
+    assert each["resnet50"] == pytest.approx(9.7)
+    in_trials = sum(compiled.trial_s[key] for key, _ in plan.order)
+    plain = sum(plainly.trial_s[key] for key, _ in eager.order)
+    once = (compiled.total_s - in_trials) - (plainly.total_s - plain)
+    assert once > 5 + 0.35 * 15 + 5 + 0.35 * 174
+
+
 def test_what_turns_settle_comes_on_top_of_what_they_measure(planned: Planned) -> None:
     text = TEXT.replace('["alexnet", "tinycnn"]', '"tinycnn"')
     study = text.replace("compile = [false, true]", "batch = [16, 32]")
