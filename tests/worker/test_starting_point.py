@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -78,9 +79,16 @@ def test_without_a_door_the_batch_is_unknown(given: Any) -> None:
 class Fed:
     """An activity that reads files, and its epochs."""
 
-    def __init__(self, batches: list[tuple[float, float]], targets: list[float], left: int = 9):
+    def __init__(
+        self,
+        batches: list[tuple[float, float]],
+        targets: list[float],
+        left: int = 9,
+        loss: Callable[[float], float] = lambda batch: batch,
+    ):
         self.epochs = self
         self._batches, self._targets, self._left = batches, targets, left
+        self._loss_of = loss
         self.taken = 0
 
     def left(self) -> int:
@@ -99,29 +107,62 @@ class Fed:
         given, target = self._batches[self.taken - 1]
         return made({"input": [given], "target": [target]})
 
+    def load(self, state: Any) -> None:
+        assert state == "weights"
+        self._loss = math.nan
+
+    def step(self) -> None:
+        self._loss = self._loss_of(self._batches[self.taken - 1][0])
+
+    def sync(self) -> None:
+        """Have waited."""
+
+    def values(self) -> dict[str, float]:
+        return {"loss": self._loss}
+
+
+FRESH = [(1.0, 4.0), (2.0, 5.0), (3.0, 6.0)], [4.0, 5.0, 6.0]
+
+
+def fetched(activity: Fed) -> None:
+    starting_point.require_fresh_batches(activity, "weights")  # type: ignore[arg-type]
+
 
 def test_batches_that_come_from_files_one_after_the_other_are_fine() -> None:
-    activity = Fed([(1.0, 4.0), (2.0, 5.0)], [4.0, 5.0])
-    starting_point.require_fresh_batches(activity)
-    assert activity.taken == 2
+    activity = Fed(*FRESH)
+    fetched(activity)
+    assert activity.taken == 3
+
+
+def test_a_step_that_takes_another_batch_than_was_fetched_is_refused() -> None:
+    words = "from the same weights the loss is 2.302585 for each of 3 batches that were fetched"
+    with pytest.raises(WrongDelivery, match=words):
+        fetched(Fed(*FRESH, loss=lambda _: 2.302585))
+
+
+@pytest.mark.parametrize(
+    "loss", [lambda batch: min(batch, 2.0001), lambda _: math.nan, lambda _: 2.3125]
+)
+def test_two_of_one_loss_no_numbers_and_losses_rounded_to_bf16_say_nothing(loss: Any) -> None:
+    fetched(Fed(*FRESH, loss=loss))
 
 
 def test_a_first_batch_that_is_fed_again_is_refused() -> None:
     with pytest.raises(WrongDelivery, match="the same batch was fed again"):
-        starting_point.require_fresh_batches(Fed([(1.0, 4.0), (1.0, 5.0)], [4.0, 5.0]))
+        fetched(Fed([(1.0, 4.0), (1.0, 5.0), (3.0, 6.0)], [4.0, 5.0, 6.0]))
 
 
 def test_labels_that_are_all_0_are_refused() -> None:
     with pytest.raises(WrongDelivery, match="other targets than the samples in the files"):
-        starting_point.require_fresh_batches(Fed([(1.0, 0.0), (2.0, 0.0)], [4.0, 5.0]))
+        fetched(Fed([(1.0, 0.0), (2.0, 0.0)], [4.0, 5.0]))
 
 
 def test_numbers_that_the_files_do_not_hold_are_refused() -> None:
     with pytest.raises(WrongDelivery, match="is not what the files hold"):
-        starting_point.require_fresh_batches(Fed([(1.0, 4.0), (0.0, 5.0)], [4.0, 5.0]))
+        fetched(Fed([(1.0, 4.0), (0.0, 5.0)], [4.0, 5.0]))
 
 
 def test_nothing_is_fetched_beyond_the_end_of_an_epoch() -> None:
-    activity = Fed([], [], left=1)
-    starting_point.require_fresh_batches(activity)
+    activity = Fed([], [], left=2)
+    fetched(activity)
     assert activity.taken == 0

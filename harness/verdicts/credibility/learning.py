@@ -12,13 +12,10 @@ from collections.abc import Sequence
 from harness.store.events.rank_streams import Losses, Stream
 from harness.verdicts.results import LastLoss
 from harness.verdicts.thresholds import THRESHOLDS, Finding
+from harness.worker.gate.losses import are_one, is_narrow
 
-_ROUNDINGS = 4 * 2.0**-24
-"""Of fp32: kernels that add up in another order each time make a constant differ by so much."""
 _FEWEST = 3
 """Losses that can tell."""
-_NARROW_BITS = 8
-"""Of bf16's significand: a loss rounded to it may honestly stand still for fifty steps."""
 _OVERFLOWS = 25
 """Steps that a loss scale may take, in fp16, before the first update is made."""
 
@@ -58,7 +55,7 @@ def judge_masks(streams: Sequence[Stream]) -> list[Finding]:
     found = []
     for stream in streams:
         losses = _restarts(stream)
-        if len(losses) > 1 and _are_one(losses) and not all(map(_is_narrow, losses)):
+        if len(losses) > 1 and are_one(losses) and not all(map(is_narrow, losses)):
             text = (
                 f"a step from the same weights and batch has the loss {losses[0]:.7g} twice: "
                 "dropout is off where it is timed, or drops the same at every step"
@@ -79,19 +76,14 @@ def _drop_alike(one: Stream, other: Stream) -> bool:
     """Tell whether two ranks have the same losses where only their masks can differ."""
     early = dict(other.losses)
     trained = [(loss, early[step]) for step, loss in one.losses if step in early]
-    if all(map(_are_one, trained)):  # on samples of their own: they say the mean of all ranks
+    if all(map(are_one, trained)):  # on samples of their own: they say the mean of all ranks
         return False
     pairs = list(zip(_restarts(one), _restarts(other), strict=False))
-    return bool(pairs) and all(map(_are_one, pairs)) and not all(map(_is_narrow, _restarts(one)))
+    return bool(pairs) and all(map(are_one, pairs)) and not all(map(is_narrow, _restarts(one)))
 
 
 def _restarts(stream: Stream) -> list[float]:
     return list(stream.facts.get("restarts") or ())
-
-
-def _are_one(losses: Sequence[float]) -> bool:
-    """Tell whether losses are equal, but for the order in which kernels add up."""
-    return max(losses) - min(losses) <= _ROUNDINGS * max(map(abs, losses))
 
 
 def _stands_still(early: Losses, precision: object, rate: float | None) -> bool:
@@ -101,17 +93,9 @@ def _stands_still(early: Losses, precision: object, rate: float | None) -> bool:
     if precision == "fp16" and early[-1][0] < _OVERFLOWS:
         return False
     values: list[float] = [loss for _, loss in early]
-    if precision in ("bf16", "fp16") and all(map(_is_narrow, values)):
+    if precision in ("bf16", "fp16") and all(map(is_narrow, values)):
         return False
-    return _are_one(values)
-
-
-def _is_narrow(value: float) -> bool:
-    """Tell whether a number has no more digits than bf16 holds."""
-    if not math.isfinite(value):
-        return False
-    scaled = math.frexp(value)[0] * 2.0**_NARROW_BITS
-    return scaled == int(scaled)
+    return are_one(values)
 
 
 def _limit(name: str) -> float:

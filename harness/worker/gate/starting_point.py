@@ -12,11 +12,13 @@ from array import array
 from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
 from harness.worker.contracts import door
+from harness.worker.gate.losses import are_one, is_narrow
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.input.evidence.audit import WrongDelivery
 
 LETTERS = 16
+_BATCHES = 3
 
 
 def read(
@@ -29,15 +31,18 @@ def read(
     return {"weights": weights, "batch": batch, "differs": wrong or other}
 
 
-def require_fresh_batches(activity: Any) -> None:
-    """Fetch two batches, where there are files: refuse the same one twice, other targets, and
-    other numbers than those of the files.
+def require_fresh_batches(activity: Any, weights: Mapping[str, Tensor]) -> None:
+    """Fetch some batches, where there are files: refuse the same one again, other targets, other
+    numbers than those of the files, and steps that do not take what was fetched.
+
+    From the same weights another batch has another loss; two may agree by chance.
     """
     fetch, fed, epochs = (door(activity, name) for name in ("fetch", "fed", "epochs"))
-    if fetch is None or fed is None or epochs is None or epochs.left() < 2:
+    if fetch is None or fed is None or epochs is None or epochs.left() < _BATCHES:
         return
-    inputs = []
-    for _ in range(2):
+    inputs, losses = [], []
+    for _ in range(_BATCHES):
+        activity.load(weights)
         fetch()
         batch = {name: items for name, _, items in fed()}
         inputs.append(hashlib.sha256(batch["input"]).digest())
@@ -46,8 +51,16 @@ def require_fresh_batches(activity: Any) -> None:
         how = epochs.differs(memoryview(batch["input"]).cast("B").cast("f"))
         if how is not None:
             raise WrongDelivery(how)
-    if inputs[0] == inputs[1]:
+        activity.step()
+        activity.sync()
+        losses.append(activity.values()["loss"])
+    if len(set(inputs)) < _BATCHES:
         raise WrongDelivery("the same batch was fed again, where the next one was to come")
+    if are_one(losses) and not all(map(is_narrow, losses)):
+        raise WrongDelivery(
+            "from the same weights the loss is {:.7g} for each of {} batches that were fetched: "
+            "what the step takes is another one".format(losses[0], _BATCHES)
+        )
 
 
 def _digest(made: Iterable[Made], given: Mapping[str, Tensor]) -> Tuple[str, Optional[str]]:

@@ -111,8 +111,8 @@ class TimedUpdates:
 
     def close(self, steps: int, clock: Callable[[], int]) -> None:
         """Examine the activity where the host asks for it, then read its state."""
-        starting_point.require_fresh_batches(self._activity)
         self._require_movement()
+        starting_point.require_fresh_batches(self._activity, self._given.under("initial/"))
         began = clock()
         if self._made is not None:
             self._wait(min(steps, MOST_STEPS), clock)

@@ -86,7 +86,7 @@ def prove(
         places.append(place)
         source = place / "payload"
         changed(source, changes or {}, network)
-        job = _job(name, place, begin, precision, seed, compiled)
+        job = job_of(name, place, begin, precision, seed, compiled=compiled)
         (place / "job.json").write_text(jobs.text(job))
         workers.run(Subject(name), source, place)
         asked = folders.open_folder(begin)
@@ -97,7 +97,10 @@ def prove(
     return run
 
 
-def _job(name: str, place: Path, start: Path, precision: str, seed: int, compiled: bool) -> Job:
+def job_of(
+    name: str, place: Path, start: Path, precision: str, seed: int, *, compiled: bool
+) -> Job:
+    """Make the job of a trial that is examined."""
     info = framework_info(name)
     return Job(
         purpose="trial",
