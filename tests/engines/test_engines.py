@@ -53,7 +53,7 @@ def test_a_batch_job_runs_a_study_on_its_nodes(site, slurm):
     batch = Batch(command, name="study", nodes=2, minutes=5, log=str(log))
     script = site.folder / "job.sh"
     script.write_text(queue.script(batch, {}))
-    job = site.hosts.run("h0", *queue.submit(str(script)), env=slurm.env).stdout.strip()
+    job = site.hosts.run("h0", *queue.submit(str(script), ()), env=slurm.env).stdout.strip()
     end = time.monotonic() + 120
     asked = [site.hosts.run("h0", *queue.state(job), env=slurm.env, check=False).stdout]
     while asked[-1].strip():
