@@ -77,16 +77,13 @@ def _install(wheels: Path, packages: Path) -> str | None:
 
 def _sentence(absent: list[str]) -> str:
     version = ".".join(map(str, sys.version_info[:2]))
-    names = " ".join(map(_name, absent))
     return (
         f"Bakeoff's own side needs {', '.join(absent)}, which {sys.executable} "
         f"(Python {version}) does not have.\n"
-        "    Where there is a network, fetch wheels for this machine:\n"
-        f"      python3 -m pip download --only-binary=:all: --python-version {version} "
-        "--platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 "
-        f"--dest wheels {names}\n"
-        "    and here add WHEELS=wheels; or bring the .venv of `make setup`, "
-        "with the Python that made it."
+        "    Where there is a network, pack it for this machine:\n"
+        f"      bakeoff pack ours.tar --python {version}\n"
+        "    and here: tar xf ours.tar, and add WHEELS=ours/wheels;\n"
+        "    or bring the .venv of `make setup`, with the Python that made it."
     )
 
 

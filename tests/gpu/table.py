@@ -8,7 +8,7 @@ from functools import partial
 
 from tests.gpu.answer import Answer
 from tests.gpu.day import FRAMEWORKS, Day
-from tests.gpu.steps import doctor, gate, nvml, probe, study, windows
+from tests.gpu.steps import ceilings, doctor, gate, nvml, probe, study, windows
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,14 @@ STEPS = (
             partial(gate.prove, framework=name),
         )
         for name in FRAMEWORKS
+    ),
+    *(
+        Step(
+            f"ceilings-{session}",
+            "what kernels and copies reach at most, against what the vendor states",
+            partial(ceilings.measure, session=session),
+        )
+        for session in ceilings.SESSIONS
     ),
     Step("study", "the study frameworks, small, from start to page", study.run),
     *(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests import needs
+from tests.gpu.table import STEPS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -21,6 +22,8 @@ LIBRARIES = {
     "libcuda.so.1": HERE / "cuda_stub.c",
 }
 
+QUICK = tuple(step.name for step in STEPS if step.name != "ceilings-kernels")
+"""That one has a test of its own, as its trials take half a minute of processor."""
 Rehearse = Callable[..., tuple[int, dict[str, Any]]]
 
 
@@ -66,13 +69,14 @@ def rehearse(stand_ins: Path, tmp_path: Path) -> Rehearse:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_step_that_is_possible_is_done_once(rehearse: Rehearse, tmp_path: Path) -> None:
-    code, steps = rehearse(needs.framework("torch"))
+    code, steps = rehearse(needs.framework("torch"), *QUICK)
     assert {name: one["state"] for name, one in steps.items()} == {
         "doctor": "ok",
         "probe": "ok",
         "nvml": "ok",
         "gate-torch": "ok",
         "gate-jax": "not possible",
+        "ceilings-device": "not possible",
         "study": "ok",
         "windows-torch": "ok",
         "windows-jax": "not possible",
@@ -86,6 +90,15 @@ def test_every_step_that_is_possible_is_done_once(rehearse: Rehearse, tmp_path: 
     }
     again = rehearse(needs.framework("torch"), "nvml", "study")[1]
     assert again == steps
+
+
+@pytest.mark.framework
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_ceilings_are_measured_and_told(rehearse: Rehearse) -> None:
+    code, steps = rehearse(needs.framework("torch"), "ceilings-kernels")
+    assert (code, steps["ceilings-kernels"]["state"]) == (0, "ok")
+    assert any(line.startswith("cpu-gemm-fp32: ") for line in steps["ceilings-kernels"]["lines"])
 
 
 @pytest.mark.framework

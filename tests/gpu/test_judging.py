@@ -11,6 +11,7 @@ import pytest
 from tests.gpu import host
 from tests.gpu.day import Day
 from tests.gpu.nvidia_smi import Reading
+from tests.gpu.steps import ceilings
 from tests.gpu.steps.cells import selection
 from tests.gpu.steps.probe import differences
 from tests.gpu.steps.windows import WORKLOADS, Window, judge
@@ -76,8 +77,22 @@ def test_missing_packages_are_named_with_the_command_that_fetches_them(
     told = host.prepare(tmp_path / "packages", None)
     assert told is not None
     assert "duckdb>=1.3" in told
-    assert "--dest wheels" in told
-    assert "WHEELS=wheels" in told
+    assert "bakeoff pack ours.tar --python 3." in told
+    assert "WHEELS=ours/wheels" in told
+
+
+def test_products_are_held_to_what_the_vendor_states() -> None:
+    told = {
+        "gemm-bf16-gpu": {"compute": "700 TFLOP/s"},
+        "gemm-fp32-gpu": {"compute": "80 TFLOP/s"},
+        "gemm-tf32-gpu": {"compute": "100 TFLOP/s"},
+        "host-to-device": {"bandwidth": "55 GB/s"},
+    }
+    lines, faults = ceilings.judged(told, {"fp32": 67.0, "tf32": 495.0, "bf16": 990.0})
+    assert "gemm-bf16-gpu: 700 TFLOP/s, 71% of the stated 990 TFLOP/s" in lines
+    assert "host-to-device: 55 GB/s" in lines
+    assert any("gemm-tf32-gpu: far below" in line for line in lines)
+    assert faults == ("gemm-fp32-gpu: 80 TFLOP/s is more than the stated 67 TFLOP/s",)
 
 
 def test_the_cells_of_a_real_day_can_be_planned(tmp_path: Path) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.output import Table, emit, note
+
+if TYPE_CHECKING:
+    from harness.platform.platform import Platform
 
 
 @click.command("calibrate")
@@ -58,7 +62,7 @@ def calibrate(
         raise RunError(f"No ceiling was measured; {root} says why.")
     where = f"bakeoff platforms calibrate, {framework}, {started:%Y-%m-%d}, run {root.name}"
     tables = {one.name: dict(one.table(where)) for one in (*peaks(found), *found)}
-    path = _own_file(platform.name)
+    path = _own_file(platform)
     write_whole(path, with_ceilings(_text(path, platform.name), tables))
     load_platform(str(path))
     emit(tables, lambda: Table([_row(*one) for one in tables.items()]), as_json=as_json)
@@ -71,13 +75,13 @@ def _row(name: str, ceiling: Mapping[str, str]) -> tuple[str, str]:
     return name, (ceiling.get("compute") or ceiling["bandwidth"]) + doubt
 
 
-def _own_file(name: str) -> Path:
-    """Name the profile to write into: a user's own, or a new one that refines a shipped one."""
-    from harness.plugins import files, platform_files
+def _own_file(platform: Platform) -> Path:
+    """Name the profile to write into: the user's own, or a new one that refines a shipped one."""
+    from harness.plugins import files
 
-    path = platform_files()[name]
-    shipped = files("platforms").get(name)
-    is_shipped = shipped is not None and shipped.path.resolve() == path.resolve()
+    name, shipped = platform.name, files("platforms").get(platform.name)
+    path = Path(platform.file or "")
+    is_shipped = shipped is not None and shipped.path.resolve() == path
     return Path("platforms") / f"{name}.toml" if is_shipped else path
 
 
