@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from typing import List, Tuple
 
-from harness.worker.network.layers import (
+from harness.worker.network.layers import Dense, Layer, Network, Residual
+from harness.worker.network.sequence_layers import (
     GELU,
     Attention,
-    Dense,
     Embedding,
-    Layer,
     LayerNorm,
-    Network,
     Positions,
-    Residual,
     TiedDense,
 )
 from harness.worker.network.workload import AdamW, DataSet, Training

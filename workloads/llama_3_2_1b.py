@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from typing import List, Tuple
 
-from harness.worker.network.layers import (
+from harness.worker.network.layers import Dense, Layer, Network, Product, Residual
+from harness.worker.network.sequence_layers import (
     Attention,
-    Dense,
     Embedding,
-    Layer,
-    Network,
-    Product,
-    Residual,
     RMSNorm,
     Rotary,
     SiLU,

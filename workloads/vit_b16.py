@@ -6,12 +6,10 @@ recipe (decay 0.3, clipped at 1), without its schedule, augmentation and averagi
 
 from __future__ import annotations
 
-from harness.worker.network.layers import (
+from harness.worker.network.layers import Conv, Dense, Network
+from harness.worker.network.sequence_layers import (
     ClassToken,
-    Conv,
-    Dense,
     LayerNorm,
-    Network,
     Positions,
     Select,
     ToSequence,

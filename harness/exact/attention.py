@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.exact.layer import Array, Forward, Own
-from harness.worker.network.layers import Attention, Rotary
+from harness.worker.network.sequence_layers import Attention, Rotary
 
 
 def attention(layer: Attention, x: Array, _own: Own, _counts: Sequence[int]) -> Forward:

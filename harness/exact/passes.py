@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from harness.exact.layer import Array, Forward
 from harness.exact.layers import compute
 from harness.exact.norms import RUNNING
-from harness.worker.network.layers import Layer, Network, Product, Residual
+from harness.worker.network.layers import Heads, Layer, Network, Product, Residual
 from harness.worker.network.shapes import (
     Site,
     operands,
@@ -82,6 +84,8 @@ class Pass:
             return self.outputs[path], lambda slope: body_back(slope) + shortcut_back(slope)
         if isinstance(layer, Product):
             return self._product(layer, path, x)
+        if isinstance(layer, Heads):
+            return self._heads(layer, path, x)
         site = self._sites[path]
         y, own_back = self._alone(site, x)
         self.inputs[path], self.outputs[path] = x, y
@@ -109,6 +113,17 @@ class Pass:
         gate, gate_back = self._row(layer.gate, f"{path}/", x)
         self.outputs[path] = body * gate
         return self.outputs[path], lambda slope: body_back(slope * gate) + gate_back(slope * body)
+
+    def _heads(self, layer: Heads, path: str, x: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """Put both heads' numbers side by side."""
+        first, first_back = self._row(layer.positions, f"{path}/", x)
+        second, second_back = self._row(layer.sample, f"{path}/", x)
+
+        def back(slope: Array) -> Array:
+            of_first, of_second = np.split(slope, [first[0].size], axis=1)
+            return first_back(of_first.reshape(first.shape)) + second_back(of_second)
+
+        return np.concatenate([first.reshape(len(x), -1), second], axis=1), back
 
     def _alone(self, site: Site, x: Array) -> Forward:
         if site.path not in self._masks:

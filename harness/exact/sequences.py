@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.exact.layer import Array, Forward, Own
-from harness.worker.network.layers import (
+from harness.worker.network.sequence_layers import (
     GELU,
     ClassToken,
     Embedding,
+    Gather,
     LayerNorm,
     Positions,
     RMSNorm,
+    Segments,
     Select,
     SiLU,
     TiedDense,
@@ -45,6 +47,17 @@ def positions(_layer: Positions, x: Array, own: Own, _counts: Sequence[int]) -> 
         return slope, {"weight": table}
 
     return x + own["weight"][: x.shape[1]], back
+
+
+def segments(layer: Segments, x: Array, own: Own, _counts: Sequence[int]) -> Forward:
+    """Add each segment's row to its positions."""
+    each = x.shape[1] // layer.count
+
+    def back(slope: Array) -> tuple[Array, Own]:
+        parts = slope.sum(axis=0).reshape(layer.count, each, -1)
+        return slope, {"weight": parts.sum(axis=1)}
+
+    return x + np.repeat(own["weight"], each, axis=0), back
 
 
 def class_token(_layer: ClassToken, x: Array, own: Own, _counts: Sequence[int]) -> Forward:
@@ -129,6 +142,18 @@ def select(layer: Select, x: Array, _own: Own, _counts: Sequence[int]) -> Forwar
         return before, {}
 
     return x[:, layer.position], back
+
+
+def gather(layer: Gather, x: Array, _own: Own, _counts: Sequence[int]) -> Forward:
+    """Take some positions; the others get no gradient."""
+    taken = list(layer.positions)
+
+    def back(slope: Array) -> tuple[Array, Own]:
+        before = np.zeros_like(x)
+        before[:, taken] = slope
+        return before, {}
+
+    return x[:, taken], back
 
 
 def tied_dense(layer: TiedDense, x: Array, own: Own, _counts: Sequence[int]) -> Forward:

@@ -78,6 +78,15 @@ def _token_cross_entropy(output: Array, target: Any) -> tuple[float, Array]:
     return value, whole
 
 
+def _token_and_pair_cross_entropy(output: Array, target: Any) -> tuple[float, Array]:
+    """Add up the losses of two heads; the last two numbers are the sample's."""
+    tokens, pair = output[:, :-2], output[:, -2:]
+    shape = (*target[:, :-1].shape, -1)
+    of_tokens, slope = _token_cross_entropy(tokens.reshape(shape), target[:, :-1])
+    of_pair, more = _cross_entropy(pair, target[:, -1])
+    return of_tokens + of_pair, np.concatenate([slope.reshape(tokens.shape), more], axis=1)
+
+
 def _cross_entropy(output: Array, target: Any) -> tuple[float, Array]:
     samples = np.arange(len(output))
     shifted = output - output.max(axis=1, keepdims=True)
@@ -158,6 +167,7 @@ LOSSES: Mapping[str, Callable[[Array, Any], tuple[float, Array]]] = {
     "cross-entropy": _cross_entropy,
     "mean-squared-error": _mean_squared_error,
     "token-cross-entropy": _token_cross_entropy,
+    "token-and-pair-cross-entropy": _token_and_pair_cross_entropy,
 }
 OPTIMISERS: Mapping[type, Callable[[Any, Training, int, dict[str, Array]], Change]] = {
     SGD: _momentum,

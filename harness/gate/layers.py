@@ -14,33 +14,37 @@ from harness.gate.tensors import folders, requests, sensitive_inputs
 from harness.gate.tensors.sensitive_inputs import TensorPart
 from harness.worker.gate.tensors import Folder
 from harness.worker.network.layers import (
-    GELU,
     LRN,
-    Attention,
     AveragePool,
     BatchNorm,
-    ClassToken,
     Conv,
     Dense,
     Dropout,
-    Embedding,
     Flatten,
     GlobalAverage,
     Layer,
-    LayerNorm,
     LeakyReLU,
     MaxPool,
-    Positions,
     ReLU,
-    RMSNorm,
     Scale,
+    Tanh,
+)
+from harness.worker.network.rule import SequenceShape, product
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
+    RMSNorm,
+    Segments,
     Select,
     SiLU,
-    Tanh,
     TiedDense,
     ToSequence,
 )
-from harness.worker.network.rule import SequenceShape, product
 from harness.worker.network.shapes import Site, borrowed, branches, parameter_shapes, sites
 from harness.worker.network.workload import Training
 
@@ -251,6 +255,7 @@ SUMMED: Mapping[type, Callable[[Any, Site, int], int]] = {
     Flatten: _no_sum,
     Dropout: _no_sum,
     Embedding: _positions,
+    Segments: lambda layer, site, samples: samples * site.input[0] // layer.count,
     Positions: _samples,
     ClassToken: _samples,
     ToSequence: _no_sum,
@@ -261,6 +266,7 @@ SUMMED: Mapping[type, Callable[[Any, Site, int], int]] = {
     GELU: lambda *_: 1,
     SiLU: lambda *_: 1,
     Select: _no_sum,
+    Gather: _no_sum,
     TiedDense: _tied,
 }
 

@@ -29,6 +29,7 @@ from harness.worker.network import (
     layer_rules,
     layers,
     rule,
+    sequence_layers,
     sequence_rules,
     shapes,
     tokens,
@@ -89,7 +90,7 @@ def code_digest() -> str:
     """Digest the code that makes references."""
     package = Path(harness.__file__).parent / "exact"
     gate = (draws, folders, reduced_size, requests, sensitive_inputs)
-    words = (layer_rules, layers, rule, sequence_rules, shapes, workload)
+    words = (layer_rules, layers, rule, sequence_layers, sequence_rules, shapes, workload)
     modules = (*gate, *words, tokens)
     files = [*sorted(package.glob("*.py")), *(Path(one.__file__ or "") for one in modules)]
     whole = hashlib.sha256()
@@ -114,6 +115,8 @@ def make_semantics(small: Training, place: Path) -> GateReference:
             folders.put(made, "loss", step.loss)
             written: dict[int, str] = {}
             for path in paths:
+                if path not in passed.outputs:
+                    continue  # two heads, which are the output
                 folders.put(made, f"activation/{path}", passed.outputs[path])
                 written[id(passed.outputs[path])] = f"activation/{path}"
             for prefix, arrays in (

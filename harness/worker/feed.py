@@ -41,7 +41,15 @@ class TokenClasses:
     count: int
 
 
-Targets = Union[Classes, Vectors, TokenClasses]
+@dataclass(frozen=True)
+class TokenAndPairClasses:
+    """Class numbers of ``length`` positions below ``count``, and behind them one of two."""
+
+    length: int
+    count: int
+
+
+Targets = Union[Classes, Vectors, TokenClasses, TokenAndPairClasses]
 
 
 def _flat(output: Tuple[int, ...]) -> int:
@@ -58,10 +66,19 @@ def _of_positions(output: Tuple[int, ...]) -> TokenClasses:
     raise ValueError("its loss needs an output at each position, not {}".format(output))
 
 
+def _of_heads(output: Tuple[int, ...]) -> TokenAndPairClasses:
+    from harness.worker.network.rule import HeadsShape  # only what trains has layers
+
+    if isinstance(output, HeadsShape) and output.numbers == 2:
+        return TokenAndPairClasses(output.length, output.features)
+    raise ValueError("its loss needs two heads, one of two numbers, not {}".format(output))
+
+
 TARGETS: Dict[str, Callable[[Tuple[int, ...]], Targets]] = {
     "cross-entropy": lambda output: Classes(_flat(output)),
     "mean-squared-error": lambda output: Vectors(_flat(output)),
     "token-cross-entropy": _of_positions,
+    "token-and-pair-cross-entropy": _of_heads,
 }
 """What each loss compares an output of that shape with."""
 

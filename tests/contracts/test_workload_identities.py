@@ -25,10 +25,12 @@ TABLE = {
     "gpt2-124m-erf": (124_439_808, 145_824_153_600),
     "llama-3-2-1b": (1_235_814_400, 14_521_284_427_776),
     "llama-3-1-8b": (8_030_261_248, 79_070_347_919_360),
+    "bert-base": (110_106_428, 11_654_831_616),
     "vit-b16": (86_567_656, 17_563_828_224),
     "tinygpt": (136_960, 9_437_184),
     "tinyvit": (114_250, 1_942_400),  # by hand
     "tinyllama": (131_392, 9_437_184),
+    "tinybert": (145_154, 3_596_416),  # by hand
 }
 MODULES = sorted(module.name for module in pkgutil.iter_modules(workloads.__path__))
 

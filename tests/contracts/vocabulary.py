@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK = "harness/worker/network/layers.py"
+SEQUENCES = "harness/worker/network/sequence_layers.py"
 WORKLOAD = "harness/worker/network/workload.py"
 RULES = "harness/worker/network/layer_rules.py"
 SEQUENCE_RULES = "harness/worker/network/sequence_rules.py"
@@ -95,7 +96,7 @@ def faults(sources: Sources) -> Iterator[str]:
 def layer_words(sources: Sources) -> tuple[list[str], list[str]]:
     """Give all layer words, and those of them that have layers inside."""
     found, composed = [], []
-    for node in sources.tree(NETWORK).body:
+    for node in [*sources.tree(NETWORK).body, *sources.tree(SEQUENCES).body]:
         if isinstance(node, ast.ClassDef) and node.name != "Network":
             if not any(ast.unparse(one.target) == "name" for one in _fields(node)):
                 continue  # part of a word
@@ -152,7 +153,8 @@ def isinstance_words(sources: Sources, file: str, words: Sequence[str]) -> set[s
 
 def users() -> Iterator[str]:
     """Name the modules that import the vocabulary."""
-    vocabulary = tuple(file.removesuffix(".py").replace("/", ".") for file in (NETWORK, WORKLOAD))
+    files = (NETWORK, SEQUENCES, WORKLOAD)
+    vocabulary = tuple(file.removesuffix(".py").replace("/", ".") for file in files)
     for room in ("harness", "reports"):
         for path in sorted((ROOT / room).rglob("*.py")):
             if any(f"from {one} import" in path.read_text("utf-8") for one in vocabulary):
@@ -224,7 +226,7 @@ def _holes(sources: Sources, value: ast.expr) -> list[str]:
     assert ast.unparse(value.func) == "holes", ast.unparse(value)
     words: ast.expr | None = value.args[0]
     if isinstance(words, ast.Name):
-        words = _assigned(sources.tree(NETWORK), words.id)
+        words = _assigned(sources.tree(SEQUENCES), words.id)
     assert isinstance(words, ast.Tuple), ast.unparse(value)
     return [
         str(one.value) if isinstance(one, ast.Constant) else ast.unparse(one) for one in words.elts

@@ -9,26 +9,24 @@ import pytest
 
 from harness.exact.passes import Pass, alone
 from harness.exact.training import loss
-from harness.worker.network.layers import (
+from harness.worker.network.layers import Conv, Dense, Heads, Network, Product, Residual
+from harness.worker.network.rule import SequenceShape
+from harness.worker.network.sequence_layers import (
     GELU,
     Attention,
     ClassToken,
-    Conv,
-    Dense,
     Embedding,
+    Gather,
     LayerNorm,
-    Network,
     Positions,
-    Product,
-    Residual,
     RMSNorm,
     Rotary,
+    Segments,
     Select,
     SiLU,
     TiedDense,
     ToSequence,
 )
-from harness.worker.network.rule import SequenceShape
 from harness.worker.network.shapes import parameter_shapes, sites
 from harness.worker.network.workload import MASKED
 
@@ -46,6 +44,7 @@ WORDS = [
     (Dense("d", 4), SequenceShape(5, 3)),
     (Dense("d", 2, bias=False), SequenceShape(2, 3)),
     (Positions("p", 7), SequenceShape(5, 3)),
+    (Segments("g", 2), SequenceShape(6, 3)),
     (ClassToken("c"), SequenceShape(5, 3)),
     (ToSequence("s"), (3, 2, 4)),
     (LayerNorm("n", epsilon=0.1), SequenceShape(4, 5)),
@@ -56,6 +55,7 @@ WORDS = [
     (SiLU("s"), SequenceShape(4, 5)),
     (Select("s", 0), SequenceShape(4, 5)),
     (Select("s", 3), SequenceShape(4, 5)),
+    (Gather("s", (2, 0)), SequenceShape(4, 5)),
     *((one, SequenceShape(5, (one.heads + 2 * one.kv_heads) * one.head)) for one in ATTENTIONS),
 ]
 
@@ -181,6 +181,19 @@ TIED = Network(
         TiedDense("head", "tokens", 6, bias=True),
     ),
 )
+ASKED = Network(
+    (4,),
+    (
+        Embedding("tokens", 6, 4),
+        Segments("segments", 2),
+        LayerNorm("norm"),
+        Heads(
+            "heads",
+            (Gather("some", (3, 1)), Dense("up", 4), TiedDense("token", "tokens", 6, bias=True)),
+            (Select("first", 0), Dense("pair", 2)),
+        ),
+    ),
+)
 SEEN = Network(
     (2, 4, 4),
     (
@@ -198,7 +211,12 @@ SEEN = Network(
 
 
 @pytest.mark.parametrize(
-    ("network", "kind"), [(TIED, "token-cross-entropy"), (SEEN, "cross-entropy")]
+    ("network", "kind"),
+    [
+        (TIED, "token-cross-entropy"),
+        (ASKED, "token-and-pair-cross-entropy"),
+        (SEEN, "cross-entropy"),
+    ],
 )
 def test_a_network_s_gradient_is_what_its_loss_changes_by(network, kind):
     draw = np.random.default_rng(10)
@@ -208,6 +226,9 @@ def test_a_network_s_gradient_is_what_its_loss_changes_by(network, kind):
         x = draw.integers(6, size=(SAMPLES, 4))
         target = draw.integers(6, size=(SAMPLES, 4))
         target[0, 1] = target[2, 3] = MASKED
+    elif network is ASKED:
+        x = draw.integers(6, size=(SAMPLES, 4))
+        target = np.array([[5, MASKED, 1], [0, 3, 0], [2, 2, 1]])
     else:
         x, target = draw.normal(size=(SAMPLES, 2, 4, 4)), np.array([0, 2, 1])
     passed = Pass(network, state, x)

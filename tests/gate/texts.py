@@ -7,18 +7,18 @@ to; epsilons are large, so that they tell.
 
 from __future__ import annotations
 
-from harness.worker.network.layers import (
+from harness.worker.network.layers import Dense, Heads, Network, Product, Residual, Tanh
+from harness.worker.network.sequence_layers import (
     GELU,
     Attention,
-    Dense,
     Embedding,
+    Gather,
     LayerNorm,
-    Network,
     Positions,
-    Product,
-    Residual,
     RMSNorm,
     Rotary,
+    Segments,
+    Select,
     SiLU,
     TiedDense,
 )
@@ -34,6 +34,7 @@ WORKLOAD = Training(
         input=(12,),
         layers=(
             Embedding("tokens", 24, 16),
+            Segments("thirds", 3),
             Positions("positions", 14),
             Residual(
                 "mix",
@@ -53,10 +54,14 @@ WORKLOAD = Training(
                 (Dense("gate", 16), SiLU("silu")),
             ),
             LayerNorm("last", 1e-2),
-            TiedDense("head", "tokens", 24, bias=True),
+            Heads(
+                "heads",
+                (Gather("some", (7, 2, 9, 3, 11, 0)), TiedDense("token", "tokens", 24, bias=True)),
+                (Select("first", 0), Dense("pooler", 8), Tanh("tanh"), Dense("pair", 2)),
+            ),
         ),
     ),
-    loss="token-cross-entropy",
+    loss="token-and-pair-cross-entropy",
     optimiser=AdamW(rate=1e-2, epsilon=1e-3, weight_decay=0.1, clip=0.05),
     data=DataSet("none", 1),
     parameters=0,

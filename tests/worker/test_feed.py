@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from harness import plugins
-from harness.worker.feed import Classes, TokenClasses, Vectors, describe
+from harness.worker.feed import Classes, TokenAndPairClasses, TokenClasses, Vectors, describe
 from harness.worker.network.layers import Conv, Network
 from harness.worker.network.tokens import texts
 from harness.worker.place import Place
 from harness.worker.scale import Scale
-from workloads import neuron_inverter, nothing, tinycnn, tinygpt
+from workloads import neuron_inverter, nothing, tinybert, tinycnn, tinygpt
 
 ALONE = Place(0, 1, 0, 1, "n1", "none")
 SECOND = Place(1, 4, 1, 4, "n1", "bakeoff")
@@ -60,14 +60,34 @@ def test_ranks_that_do_not_know_of_each_other_are_refused() -> None:
 def test_tokens_come_with_those_that_follow_them_and_as_often_as_in_language() -> None:
     feed = describe(tinygpt.WORKLOAD, Scale(), seed=7, place=ALONE)
     assert (feed.input, feed.vocabulary, feed.targets) == ((64,), 512, TokenClasses(64, 512))
-    drawn = texts(7, (100, 64), 512)
-    assert drawn == texts(7, (100, 64), 512)
-    assert drawn != texts(8, (100, 64), 512)
-    assert drawn.tokens[1:64] == drawn.following[:63]
+    feed = replace(feed, scale=Scale(batch_per_device=100))
+    drawn = texts(feed)
+    assert drawn == texts(feed)
+    assert drawn != texts(replace(feed, seed=8))
+    assert drawn.tokens[1:64] == drawn.targets[:63]
     counts = Counter(drawn.tokens)
     assert max(counts) < 512
     assert min(counts) == 0
     assert 1.6 < counts[0] / counts[1] < 2.5
+
+
+def test_two_heads_are_asked_for_tokens_and_for_whether_a_pair_belongs_together() -> None:
+    feed = describe(tinybert.WORKLOAD, Scale(batch_per_device=4), seed=7, place=ALONE)
+    assert feed.targets == TokenAndPairClasses(5, 512)
+    drawn = texts(feed)
+    assert (len(drawn.tokens), len(drawn.targets)) == (4 * 32, 4 * 6)
+    assert drawn.targets[5::6].tolist() == [0, 1, 0, 1]
+    assert drawn.targets[:5].tolist() != drawn.targets[6:11].tolist()
+
+
+def test_a_loss_of_two_heads_needs_two() -> None:
+    with pytest.raises(ValueError, match="tinygpt: its loss needs two heads, one of two numbers"):
+        describe(
+            replace(tinygpt.WORKLOAD, loss="token-and-pair-cross-entropy"),
+            Scale(),
+            seed=7,
+            place=ALONE,
+        )
 
 
 def test_a_loss_of_tokens_needs_positions() -> None:

@@ -5,24 +5,29 @@ from __future__ import annotations
 import pytest
 
 from harness.worker.network.layers import (
-    GELU,
-    Attention,
     BatchNorm,
-    ClassToken,
     Dense,
-    Embedding,
     Flatten,
     GlobalAverage,
-    LayerNorm,
+    Heads,
     Network,
-    Positions,
     Product,
+)
+from harness.worker.network.rule import HeadsShape, ImpossibleNetwork, SequenceShape
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
     Rotary,
+    Segments,
     Select,
     TiedDense,
     ToSequence,
 )
-from harness.worker.network.rule import ImpossibleNetwork, SequenceShape
 from harness.worker.network.shapes import count, macs_of_step, output_shapes, sites, vocabulary
 
 TEXT = SequenceShape(6, 8)
@@ -38,6 +43,11 @@ def after(*layers: object, shape: tuple[int, ...] = TEXT) -> tuple[int, ...]:
     [
         (Positions("it", 5), "it holds 5 positions of 6"),
         (Select("it", 6), "there is no position 6 of 6"),
+        (Gather("it", (0, 6)), "there is no position 6 of 6"),
+        (Gather("it", (1, 1)), "it takes a position twice"),
+        (Gather("it", ()), "positions 0 is not positive"),
+        (Segments("it", 4), "4 segments do not divide 6 positions"),
+        (Heads("it", (Select("one", 0),), (Select("other", 0),)), "a sequence and a flat sample"),
         (Attention("it", 2, 2, 2, True), "it needs 12 features, and 8 enter"),
         (Attention("it", 3, 2, 1, True), "2 key/value heads do not divide 3"),
         (Attention("it", 2, 1, 1, True, TURNING), "a head of 1 has no pairs to turn"),
@@ -81,6 +91,15 @@ def test_a_tied_layer_multiplies_and_holds_nothing_of_its_own() -> None:
     assert (found.parameters, found.macs, found.activations) == (36, 6 * 4 * 9, 6 * 4 + 6 * 9)
     assert macs_of_step(network) == 3 * found.macs
     assert vocabulary(network) == 9
+
+
+def test_two_heads_count_as_both_and_end_a_network() -> None:
+    heads = Heads("heads", (Gather("some", (1, 4)), Dense("up", 3)), (Select("one", 0),))
+    (*_, last) = sites(Network(TEXT, (Segments("parts", 2), heads)))
+    assert last.output == HeadsShape(length=2, features=3, numbers=8)
+    assert last.output.size == 14
+    with pytest.raises(ImpossibleNetwork, match="layer 'heads': two heads stand at the end only"):
+        after(heads, GELU("gelu", tanh=True))
 
 
 def test_attention_multiplies_at_all_positions_whether_it_hides_some_or_not() -> None:

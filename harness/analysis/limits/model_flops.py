@@ -21,7 +21,8 @@ from harness.analysis.limits.floors import roof_of, training_of
 from harness.store.record_readers.ceilings import Ceiling
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.verdicts.results import CellResult, Estimate, scaled
-from harness.worker.network.layers import Attention, Network
+from harness.worker.network.layers import Network
+from harness.worker.network.sequence_layers import Attention
 from harness.worker.network.shapes import count, sites, vocabulary
 
 

@@ -28,6 +28,7 @@ from harness.worker.network.layers import (
     Dense,
     Dropout,
     Flatten,
+    Heads,
     Layer,
     LeakyReLU,
     MaxPool,
@@ -123,6 +124,8 @@ class Raised:
         if isinstance(layer, Product):
             body = self._row(layer.body, f"{path}/", x)
             return body * self._row(layer.gate, f"{path}/", x)
+        if isinstance(layer, Heads):
+            raise NoStart(f"{path} gives two outputs")
         if isinstance(layer, (ReLU, LeakyReLU)):
             x = self._raised(path, x, getattr(layer, "slope", 0.0))
         if isinstance(layer, MaxPool):

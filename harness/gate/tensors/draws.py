@@ -145,9 +145,17 @@ def _token_classes(name: str, samples: int, output: Shape) -> npt.NDArray[np.int
     return found
 
 
+def _token_and_pair_classes(name: str, samples: int, output: Shape) -> npt.NDArray[np.int64]:
+    length, classes, numbers = output
+    tokens = _token_classes(name, samples, (length, classes))
+    pair = _stream(f"{name}/pair").integers(numbers, size=(samples, 1))
+    return np.concatenate([tokens, pair], axis=1)
+
+
 _MASKED_EVERY = 5
 TARGETS: Mapping[str, Callable[[str, int, Shape], npt.NDArray[np.int64] | Array]] = {
     "cross-entropy": _classes,
     "mean-squared-error": _vectors,
     "token-cross-entropy": _token_classes,
+    "token-and-pair-cross-entropy": _token_and_pair_classes,
 }

@@ -16,28 +16,32 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.worker.network.layers import (
-    GELU,
     LRN,
-    Attention,
     AveragePool,
     BatchNorm,
-    ClassToken,
     Conv,
     Dense,
     Dropout,
-    Embedding,
     Flatten,
     GlobalAverage,
-    LayerNorm,
     LeakyReLU,
     MaxPool,
-    Positions,
     ReLU,
-    RMSNorm,
     Scale,
+    Tanh,
+)
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
+    RMSNorm,
+    Segments,
     Select,
     SiLU,
-    Tanh,
     TiedDense,
     ToSequence,
 )
@@ -147,6 +151,7 @@ SENSITIVE: Mapping[type, tuple[Callable[[Any, Array], Array], int, str] | None] 
     Dropout: None,
     LeakyReLU: (_negative, _SAMPLES, "of samples below zero"),
     Embedding: None,
+    Segments: None,
     Positions: None,
     ClassToken: None,
     ToSequence: None,
@@ -156,6 +161,7 @@ SENSITIVE: Mapping[type, tuple[Callable[[Any, Array], Array], int, str] | None] 
     GELU: None,
     SiLU: None,
     Select: None,
+    Gather: None,
     TiedDense: None,
 }
 """None: a layer has no constant, or one that no rounding hides."""

@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Iterator, List, NamedTuple
 
 from harness.worker.network.layer_rules import RULES
-from harness.worker.network.layers import Dense, Layer, Network, TiedDense
+from harness.worker.network.layers import Dense, Layer, Network
 from harness.worker.network.rule import product
+from harness.worker.network.sequence_layers import TiedDense
 from harness.worker.network.shapes import (
     Site,
     branches,

@@ -17,6 +17,7 @@ from harness.worker.network.layers import (
     Dropout,
     Flatten,
     GlobalAverage,
+    Heads,
     LeakyReLU,
     MaxPool,
     Product,
@@ -26,6 +27,7 @@ from harness.worker.network.layers import (
     Tanh,
 )
 from harness.worker.network.rule import (
+    HeadsShape,
     ImpossibleNetwork,
     Parameter,
     Rule,
@@ -157,6 +159,14 @@ def _product(layer: Product, path: str, body: Shape, gate: Shape) -> Shape:
     return body
 
 
+def _heads(_layer: Heads, path: str, positions: Shape, sample: Shape) -> Shape:
+    if not isinstance(positions, SequenceShape) or len(sample) != 1:
+        raise ImpossibleNetwork(
+            path, "it gives a sequence and a flat sample, not {} and {}".format(positions, sample)
+        )
+    return HeadsShape(positions.length, positions.features, sample[0])
+
+
 def _conv_parameters(layer: Conv, shape: Shape) -> Sequence[Parameter]:
     """Start Kaiming-normal by fan-out."""
     kernel = (layer.kernel,) * (len(shape) - 1)
@@ -205,6 +215,9 @@ RULES: Dict[type, Rule] = {
     ),
     Product: Rule(
         _product, nothing, nothing, no_macs, True, lambda layer: (layer.body, layer.gate)
+    ),
+    Heads: Rule(
+        _heads, nothing, nothing, no_macs, False, lambda layer: (layer.positions, layer.sample)
     ),
     **SEQUENCE_RULES,
 }

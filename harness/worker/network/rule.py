@@ -17,6 +17,19 @@ class SequenceShape(NamedTuple):
     features: int
 
 
+class HeadsShape(NamedTuple):
+    """The shape of two outputs: features at each of some positions, and numbers of the sample."""
+
+    length: int
+    features: int
+    numbers: int
+
+    @property
+    def size(self) -> int:
+        """Count both, side by side."""
+        return self.length * self.features + self.numbers
+
+
 class ImpossibleNetwork(ValueError):
     """Say which layer cannot be, and why."""
 

@@ -4,19 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Sequence
 
-from harness.worker.network.layers import (
-    GELU,
-    Attention,
-    ClassToken,
-    Embedding,
-    LayerNorm,
-    Positions,
-    RMSNorm,
-    Select,
-    SiLU,
-    TiedDense,
-    ToSequence,
-)
 from harness.worker.network.rule import (
     ImpossibleNetwork,
     Parameter,
@@ -30,6 +17,21 @@ from harness.worker.network.rule import (
     positive,
     product,
     same,
+)
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
+    RMSNorm,
+    Segments,
+    Select,
+    SiLU,
+    TiedDense,
+    ToSequence,
 )
 
 
@@ -62,6 +64,20 @@ def _positions(layer: Positions, path: str, shape: Shape) -> Shape:
 
 def _positions_parameters(layer: Positions, shape: Shape) -> Sequence[Parameter]:
     return [Parameter("weight", (layer.length, shape[1]), 0.0, layer.deviation)]
+
+
+def _segments(layer: Segments, path: str, shape: Shape) -> Shape:
+    entering = _sequence(path, shape)
+    positive(path, count=layer.count)
+    if entering.length % layer.count:
+        raise ImpossibleNetwork(
+            path, "{} segments do not divide {} positions".format(layer.count, entering.length)
+        )
+    return entering
+
+
+def _segments_parameters(layer: Segments, shape: Shape) -> Sequence[Parameter]:
+    return [Parameter("weight", (layer.count, shape[1]), 0.0, layer.deviation)]
 
 
 def _class_token(_layer: ClassToken, path: str, shape: Shape) -> Shape:
@@ -116,11 +132,25 @@ def _attention_macs(_layer: Attention, shape: Shape, output: Shape) -> int:
 
 def _select(layer: Select, path: str, shape: Shape) -> Shape:
     entering = _sequence(path, shape)
-    if not 0 <= layer.position < entering.length:
-        raise ImpossibleNetwork(
-            path, "there is no position {} of {}".format(layer.position, entering.length)
-        )
+    _within(path, layer.position, entering)
     return (entering.features,)
+
+
+def _gather(layer: Gather, path: str, shape: Shape) -> Shape:
+    entering = _sequence(path, shape)
+    positive(path, positions=len(layer.positions))
+    for position in layer.positions:
+        _within(path, position, entering)
+    if len(set(layer.positions)) < len(layer.positions):
+        raise ImpossibleNetwork(path, "it takes a position twice")
+    return SequenceShape(len(layer.positions), entering.features)
+
+
+def _within(path: str, position: int, shape: SequenceShape) -> None:
+    if not 0 <= position < shape.length:
+        raise ImpossibleNetwork(
+            path, "there is no position {} of {}".format(position, shape.length)
+        )
 
 
 def _tied_dense(layer: TiedDense, path: str, shape: Shape) -> Shape:
@@ -145,6 +175,7 @@ def _learned(
 
 SEQUENCE_RULES: Dict[type, Rule] = {
     Embedding: _learned(_embedding, _embedding_parameters),
+    Segments: _learned(_segments, _segments_parameters),
     Positions: _learned(_positions, _positions_parameters),
     ClassToken: _learned(_class_token, _class_token_parameters),
     ToSequence: Rule(_to_sequence, nothing, nothing, no_macs, False, no_branches),
@@ -154,5 +185,6 @@ SEQUENCE_RULES: Dict[type, Rule] = {
     GELU: bare(same),
     SiLU: bare(same),
     Select: bare(_select),
+    Gather: bare(_gather),
     TiedDense: Rule(_tied_dense, _tied_dense_parameters, nothing, by_matrix, True, no_branches),
 }

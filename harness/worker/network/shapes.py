@@ -15,16 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from harness.worker.network.layer_rules import RULES
-from harness.worker.network.layers import (
-    Dropout,
-    Embedding,
-    Layer,
-    Network,
-    Product,
-    Residual,
-    TiedDense,
-)
+from harness.worker.network.layers import Dropout, Heads, Layer, Network, Product, Residual
 from harness.worker.network.rule import ImpossibleNetwork, Parameter, Shape, product
+from harness.worker.network.sequence_layers import Embedding, TiedDense
 
 
 class Site(NamedTuple):
@@ -91,6 +84,9 @@ def _refuse_misplaced(walked: Sequence[Site]) -> None:
     for site in walked[1:]:
         if isinstance(site.layer, Embedding):
             raise ImpossibleNetwork(site.path, "tokens enter at the first layer only")
+    for site in walked[:-1]:
+        if isinstance(site.layer, Heads):
+            raise ImpossibleNetwork(site.path, "two heads stand at the end only")
     for site in walked:
         if borrowed(site) is not None:
             _refuse_untied(site, walked[0])
@@ -240,6 +236,8 @@ def with_branches(layer: Layer, change: Callable[[Sequence[Layer]], Tuple[Layer,
         return replace(layer, body=change(layer.body), shortcut=change(layer.shortcut))
     if isinstance(layer, Product):
         return replace(layer, body=change(layer.body), gate=change(layer.gate))
+    if isinstance(layer, Heads):
+        return replace(layer, positions=change(layer.positions), sample=change(layer.sample))
     return layer
 
 

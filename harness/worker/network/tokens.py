@@ -12,22 +12,38 @@ from array import array
 from itertools import accumulate
 from typing import NamedTuple, Tuple
 
+from harness.worker.feed import Feed, TokenAndPairClasses
+
 
 class Texts(NamedTuple):
-    """A batch of texts, flat: (samples, length) tokens, and of each the one that follows it."""
+    """A batch of texts, flat: (samples, length) tokens, and as many rows of targets."""
 
     tokens: array[int]
-    following: array[int]
+    targets: array[int]
 
 
-def texts(seed: int, shape: Tuple[int, ...], vocabulary: int) -> Texts:
-    """Draw a batch of texts, each one token longer than what is fed of it."""
-    samples, length = shape
-    drawn = zipf(seed, samples * (length + 1), vocabulary)
+def texts(feed: Feed) -> Texts:
+    """Draw a rank's batch, and of each token the one that follows it, or what two heads are asked.
+
+    A text is one token longer than what is fed of it. Two heads are asked for tokens of their own,
+    and whether a pair of sentences belongs together: of every second sample.
+    """
+    assert feed.vocabulary is not None
+    samples, (length,) = feed.batch_per_rank, feed.input
     found = Texts(array("q"), array("q"))
+    if isinstance(feed.targets, TokenAndPairClasses):
+        asked = feed.targets.length
+        drawn = zipf(feed.seed, samples * (length + asked), feed.vocabulary)
+        for sample in range(samples):
+            start = sample * (length + asked)
+            found.tokens.extend(drawn[start : start + length])
+            found.targets.extend(drawn[start + length : start + length + asked])
+            found.targets.append(sample % 2)
+        return found
+    drawn = zipf(feed.seed, samples * (length + 1), feed.vocabulary)
     for start in range(0, len(drawn), length + 1):
         found.tokens.extend(drawn[start : start + length])
-        found.following.extend(drawn[start + 1 : start + 1 + length])
+        found.targets.extend(drawn[start + 1 : start + 1 + length])
     return found
 
 

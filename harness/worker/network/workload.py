@@ -61,10 +61,16 @@ MOMENTS = {SGD: ("velocity",), Adam: ("first", "second"), AdamW: ("first", "seco
 """What an optimiser keeps of each parameter, as the formulas of its class and of Adam's paper name
 it: v is SGD's velocity. A framework that keeps something else (rate times v) converts."""
 
-LOSSES = ("cross-entropy", "mean-squared-error", "token-cross-entropy")
+LOSSES = (
+    "cross-entropy",
+    "mean-squared-error",
+    "token-cross-entropy",
+    "token-and-pair-cross-entropy",
+)
 """Mean over the samples, whose targets are class numbers; mean over samples and outputs, whose
 targets are vectors; mean over the positions of all samples, whose targets are class numbers each,
-or ``MASKED``: those count in nothing."""
+or ``MASKED``: those count in nothing; that plus the mean over the samples of two heads, where a
+target's last number is the class of the sample, one of two."""
 
 MASKED = -1
 """The target of a position that no loss is taken of."""

@@ -5,15 +5,7 @@ The tests put it into a payload as a workload of its own.
 
 from __future__ import annotations
 
-from harness.worker.network.layers import (
-    Conv,
-    Dense,
-    Dropout,
-    Flatten,
-    MaxPool,
-    Network,
-    ReLU,
-)
+from harness.worker.network.layers import Conv, Dense, Dropout, Flatten, MaxPool, Network, ReLU
 from harness.worker.network.workload import SGD, DataSet, Training
 
 WORKLOAD = Training(

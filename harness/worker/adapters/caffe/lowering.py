@@ -28,7 +28,6 @@ from harness.worker.adapters.caffe.prototxt import Message, Word
 from harness.worker.contracts import Unsupported
 from harness.worker.network.layers import (
     LRN,
-    SEQUENCE_WORDS,
     AveragePool,
     BatchNorm,
     Conv,
@@ -36,6 +35,7 @@ from harness.worker.network.layers import (
     Dropout,
     Flatten,
     GlobalAverage,
+    Heads,
     Layer,
     LeakyReLU,
     MaxPool,
@@ -46,6 +46,7 @@ from harness.worker.network.layers import (
     Scale,
     Tanh,
 )
+from harness.worker.network.sequence_layers import SEQUENCE_WORDS
 from harness.worker.network.shapes import Site, sites
 from harness.worker.network.words import holes, lowering_of
 
@@ -90,8 +91,9 @@ class Lowering:
                 side = self.row(layer.shortcut, path + "/", x)
                 own: Message = [("operation", Word("SUM"))]
                 x = self.add(path, "Eltwise", [body, side], path, ("eltwise_param", own))
-            elif isinstance(layer, Product):
-                raise Unsupported("caffe adapter: no lowering of Product (layer '{}')".format(path))
+            elif isinstance(layer, (Product, Heads)):
+                word = type(layer).__name__
+                raise Unsupported("caffe adapter: no lowering of {} ('{}')".format(word, path))
             else:
                 x = lowering_of(LAYERS, type(layer), "caffe", path)(self, self.sites[path], x)
             if len(self.layers) > count:

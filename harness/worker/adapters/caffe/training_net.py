@@ -99,5 +99,8 @@ def _files(net: Lowering, feed: Feed, folder: str) -> None:
 LOSSES: Dict[str, Callable[[Lowering, str, int], float]] = {
     "cross-entropy": _cross_entropy,
     "mean-squared-error": _mean_squared_error,
-    **holes(("token-cross-entropy",), "Caffe has no layer for sequences of vectors"),
+    **holes(
+        ("token-cross-entropy", "token-and-pair-cross-entropy"),
+        "Caffe has no layer for sequences of vectors",
+    ),
 }

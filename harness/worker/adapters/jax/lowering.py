@@ -27,36 +27,41 @@ from jax import numpy as jnp
 from harness.worker.adapters.jax import sequences
 from harness.worker.attribution.marks import unmarked
 from harness.worker.network.layers import (
-    GELU,
     LRN,
-    Attention,
     AveragePool,
     BatchNorm,
-    ClassToken,
     Conv,
     Dense,
     Dropout,
-    Embedding,
     Flatten,
     GlobalAverage,
+    Heads,
     Layer,
-    LayerNorm,
     LeakyReLU,
     MaxPool,
     Network,
-    Positions,
     Product,
     ReLU,
     Residual,
-    RMSNorm,
     Scale,
+    Tanh,
+)
+from harness.worker.network.rule import SequenceShape, Shape
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
+    RMSNorm,
+    Segments,
     Select,
     SiLU,
-    Tanh,
     TiedDense,
     ToSequence,
 )
-from harness.worker.network.rule import SequenceShape, Shape
 from harness.worker.network.shapes import sites
 from harness.worker.network.words import lowering_of
 
@@ -107,6 +112,9 @@ class Lowered:
                 elif isinstance(layer, Product):
                     body = self._row(layer.body, path + "/", x, one)
                     x = body * self._row(layer.gate, path + "/", x, one)
+                elif isinstance(layer, Heads):
+                    first = self._row(layer.positions, path + "/", x, one)
+                    return first, self._row(layer.sample, path + "/", x, one)
                 else:
                     x = self._layer(self.sites[path], x, one)
             if one.kept is not None:
@@ -318,6 +326,7 @@ LAYERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {
     Flatten: _flatten,
     Dropout: _dropout,
     Embedding: sequences.embedding,
+    Segments: sequences.segments,
     Positions: sequences.positions,
     ClassToken: sequences.class_token,
     ToSequence: sequences.to_sequence,
@@ -327,5 +336,6 @@ LAYERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {
     GELU: sequences.gelu,
     SiLU: lambda net, site, x, one: jax.nn.silu(x),
     Select: lambda net, site, x, one: x[:, site.layer.position],
+    Gather: sequences.gather,
     TiedDense: sequences.tied_dense,
 }

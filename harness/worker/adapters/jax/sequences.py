@@ -15,7 +15,7 @@ import numpy
 from jax import lax
 from jax import numpy as jnp
 
-from harness.worker.network.layers import Attention, Rotary
+from harness.worker.network.sequence_layers import Attention, Rotary
 
 
 def embedding(_net: Any, site: Any, x: Any, one: Any) -> Any:
@@ -27,6 +27,13 @@ def embedding(_net: Any, site: Any, x: Any, one: Any) -> Any:
 def positions(_net: Any, site: Any, x: Any, one: Any) -> Any:
     """Add each position's vector."""
     return x + one.parameters[site.path + "/weight"][: x.shape[1]].astype(x.dtype)
+
+
+def segments(_net: Any, site: Any, x: Any, one: Any) -> Any:
+    """Add each segment's vector."""
+    each = x.shape[1] // site.layer.count
+    table = one.parameters[site.path + "/weight"].astype(x.dtype)
+    return x + jnp.repeat(table, each, axis=0, total_repeat_length=x.shape[1])
 
 
 def class_token(_net: Any, site: Any, x: Any, one: Any) -> Any:
@@ -101,6 +108,11 @@ def _turned(rotary: Rotary, x: Any) -> Any:
 def gelu(_net: Any, site: Any, x: Any, _one: Any) -> Any:
     """Multiply x by the normal distribution at x."""
     return jax.nn.gelu(x, approximate=site.layer.tanh)
+
+
+def gather(_net: Any, site: Any, x: Any, _one: Any) -> Any:
+    """Take some positions."""
+    return jnp.take(x, numpy.array(site.layer.positions), axis=1)
 
 
 def tied_dense(_net: Any, site: Any, x: Any, one: Any) -> Any:

@@ -105,6 +105,8 @@ class JaxSubject:
         slopes, (loss, updated, output, kept) = found
         self._state = self._state._replace(statistics=updated)
         last = list(self._net.sites.values())[-1]
+        if isinstance(output, tuple):  # two heads, side by side as the vocabulary counts them
+            output = numpy.concatenate([one.reshape(len(one), -1) for one in output], axis=1)
         yield made("output", self._net.activation_out(numpy.asarray(output), last.output))
         yield made("loss", loss)
         for name, slope in slopes.items():

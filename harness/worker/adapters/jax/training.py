@@ -171,7 +171,7 @@ def forward(
         output = net.run(given.input, one)
     else:
         output = net.run(given.input.astype(COMPUTE.get(precision, jnp.float32)), one)
-    wide = output.astype(jnp.promote_types(output.dtype, jnp.float32))
+    wide = jax.tree.map(lambda y: y.astype(jnp.promote_types(y.dtype, jnp.float32)), output)
     with net.mark(LOSS):
         loss = lowering_of(LOSSES, workload.loss, "jax")(wide, given.target)
     return loss, (one.updated, output)
@@ -191,6 +191,12 @@ def _token_cross_entropy(output: Any, target: Any) -> Any:
     logarithms = jax.nn.log_softmax(output)
     chosen = jnp.take_along_axis(logarithms, jnp.where(is_asked, target, 0)[..., None], axis=-1)
     return -jnp.sum(jnp.where(is_asked, chosen[..., 0], 0)) / jnp.sum(is_asked)
+
+
+def _token_and_pair_cross_entropy(output: Any, target: Any) -> Any:
+    tokens, pair = output
+    of_pair = _cross_entropy(pair, target[:, -1])
+    return _token_cross_entropy(tokens, target[:, :-1]) + of_pair
 
 
 def slopes(
@@ -313,11 +319,9 @@ def _adamw(
 
 
 def draw_texts(feed: Feed) -> Given:
-    """Make a batch of tokens, and of those that follow them."""
-    assert feed.vocabulary is not None
-    shape = (feed.batch_per_rank, *feed.input)
-    drawn = texts(feed.seed, shape, feed.vocabulary)
-    return Given(*(jnp.array(one, jnp.int32).reshape(shape) for one in drawn))
+    """Make a batch of tokens and of what is asked of them."""
+    rows = feed.batch_per_rank
+    return Given(*(jnp.array(one, jnp.int32).reshape(rows, -1) for one in texts(feed)))
 
 
 def draw_batch(net: Lowered, shape: Tuple[int, ...], targets: Any, key: Any, dtype: Any) -> Given:
@@ -347,4 +351,5 @@ LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": _cross_entropy,
     "mean-squared-error": _mean_squared_error,
     "token-cross-entropy": _token_cross_entropy,
+    "token-and-pair-cross-entropy": _token_and_pair_cross_entropy,
 }

@@ -11,14 +11,8 @@ from keras import layers
 from harness.worker.adapters.keras.layers import written
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
 from harness.worker.attribution.marks import Mark, unmarked
-from harness.worker.network.layers import (
-    Dropout,
-    Layer,
-    Network,
-    Product,
-    Residual,
-    TiedDense,
-)
+from harness.worker.network.layers import Dropout, Heads, Layer, Network, Product, Residual
+from harness.worker.network.sequence_layers import TiedDense
 from harness.worker.network.shapes import decayed, vocabulary
 
 KINDS = {
@@ -48,13 +42,13 @@ class KerasLowering:
         self._seen: Dict[str, Any] = {}
         kind = None if vocabulary(network) is None else "int32"
         x = keras.Input(self.arrangement.sample(), dtype=kind)
-        output = self._run(network.layers, "", x)
-        self.model = keras.Model(x, output)
         self._input = x
+        self._output = self._run(network.layers, "", x)
+        self.model = keras.Model(x, self._output)
 
     def watched(self) -> Any:
-        """Give the model with every layer's output by path, for the gate."""
-        return keras.Model(self._input, self._seen)
+        """Give the model with every layer's output by path beside its own, for the gate."""
+        return keras.Model(self._input, {"output": self._output, "layers": self._seen})
 
     def call(self, path: str, x: Any) -> Any:
         """Run one layer alone, as it trains."""
@@ -89,6 +83,9 @@ class KerasLowering:
                 body = self._run(layer.body, path + "/", x)
                 gate = self._run(layer.gate, path + "/", x)
                 x = self._marked(layers.Multiply(), path)([body, gate])
+            elif isinstance(layer, Heads):
+                first = self._run(layer.positions, path + "/", x)
+                return [first, self._run(layer.sample, path + "/", x)]
             else:
                 self.parts[path] = written(self.arrangement.spots[path])
                 if isinstance(layer, TiedDense):

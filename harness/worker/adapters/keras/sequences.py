@@ -14,7 +14,7 @@ import numpy
 from keras import layers, ops
 
 from harness.worker.adapters.tensorflow.lowering.layouts import Spot
-from harness.worker.network.layers import Attention, Rotary, TiedDense
+from harness.worker.network.sequence_layers import Attention, Rotary, TiedDense
 
 _CUBE = 0.044715
 
@@ -35,6 +35,24 @@ class AddPositions(layers.Layer):
     def call(self, x: Any) -> Any:
         """Add to all samples."""
         return x + self.kernel[: x.shape[1]]
+
+
+class AddSegments(layers.Layer):
+    """Add each segment's learned vector to its positions."""
+
+    def __init__(self, count: int, deviation: float, **options: Any) -> None:
+        super().__init__(**options)
+        self._count = count
+        self._deviation = deviation
+
+    def build(self, shape: Sequence[Any]) -> None:
+        """Hold one vector for each segment."""
+        normal = keras.initializers.RandomNormal(stddev=self._deviation)
+        self.kernel = self.add_weight(shape=(self._count, shape[-1]), initializer=normal)
+
+    def call(self, x: Any) -> Any:
+        """Add to all samples."""
+        return x + ops.repeat(self.kernel, x.shape[1] // self._count, axis=0)
 
 
 class PutFirst(layers.Layer):
@@ -65,6 +83,18 @@ class Pick(layers.Layer):
     def call(self, x: Any) -> Any:
         """Give (batch, features)."""
         return x[:, self._position]
+
+
+class Take(layers.Layer):
+    """Take some positions."""
+
+    def __init__(self, positions: Sequence[int], **options: Any) -> None:
+        super().__init__(**options)
+        self._positions = numpy.array(positions)
+
+    def call(self, x: Any) -> Any:
+        """Give (batch, positions taken, features)."""
+        return ops.take(x, self._positions, axis=1)
 
 
 class Tied(layers.Layer):
@@ -165,6 +195,12 @@ def embedding(spot: Spot) -> List[Any]:
     return [layers.Embedding(layer.vocabulary, layer.features, embeddings_initializer=normal)]
 
 
+def segments(spot: Spot) -> List[Any]:
+    """Add each segment's vector."""
+    layer: Any = spot.layer
+    return [AddSegments(layer.count, layer.deviation)]
+
+
 def positions(spot: Spot) -> List[Any]:
     """Add each position's vector."""
     layer: Any = spot.layer
@@ -210,6 +246,12 @@ def select(spot: Spot) -> List[Any]:
     """Take one position."""
     layer: Any = spot.layer
     return [Pick(layer.position)]
+
+
+def gather(spot: Spot) -> List[Any]:
+    """Take some positions."""
+    layer: Any = spot.layer
+    return [Take(layer.positions)]
 
 
 def tied_dense(spot: Spot) -> List[Any]:

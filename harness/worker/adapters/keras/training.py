@@ -113,26 +113,25 @@ class KerasTrainer:
 
     def examine(self, x: Any, target: Any) -> Any:
         """Run forward and backward without an update; give output, loss, gradients, activations."""
-        activations, loss, gradients = self._gradients(self.lowering.watched(), x, target)
+        found, loss, gradients = self._gradients(self.lowering.watched(), x, target)
         if isinstance(self._optimiser, keras.optimizers.LossScaleOptimizer):
             scale = self._optimiser.dynamic_scale
             gradients = {name: gradient / scale for name, gradient in gradients.items()}
-        output = list(activations.values())[-1]
-        return output, loss, gradients, activations
+        return found["output"], loss, gradients, found["layers"]
 
     def _gradients(self, model: Any, x: Any, target: Any) -> Any:
         with tf.GradientTape() as tape:
-            output = model(x, training=True)
-            last = list(output.values())[-1] if isinstance(output, dict) else output
+            found = model(x, training=True)
+            output = found["output"] if isinstance(found, dict) else found
             with self.lowering.mark(LOSS):
-                loss = self._loss(target, last)
+                loss = self._loss(target, output)
             goal = loss
             if isinstance(self._optimiser, keras.optimizers.LossScaleOptimizer):
                 goal = self._optimiser.scale_loss(loss)
         # Of a table only the rows that were read come back, each as often as it was read.
         given = tape.gradient(goal, list(self.learned.values()))
-        found = [one if one is None else tf.convert_to_tensor(one) for one in given]
-        return output, loss, dict(zip(self.learned, found))
+        gradients = [one if one is None else tf.convert_to_tensor(one) for one in given]
+        return found, loss, dict(zip(self.learned, gradients))
 
 
 class KerasSubject:
@@ -180,6 +179,21 @@ def optimiser(rule: Any, batch_per_step: int) -> Any:
     return lowering_of(OPTIMISERS, type(rule), "keras")(rule, batch_per_step)
 
 
+def _of_classes(dtype: str, **more: Any) -> Any:
+    return keras.losses.SparseCategoricalCrossentropy(from_logits=True, dtype=dtype, **more)
+
+
+def _of_two_heads(dtype: str) -> Any:
+    """Add up the losses of two heads; a target's last number is the sample's."""
+    of_tokens, of_pair = _of_classes(dtype, ignore_class=MASKED), _of_classes(dtype)
+
+    def loss(target: Any, output: Any) -> Any:
+        tokens, pair = output
+        return of_tokens(target[:, :-1], tokens) + of_pair(target[:, -1], pair)
+
+    return loss
+
+
 def _adam(rule: Adam, _batch_per_step: int) -> Any:
     betas = numpy.float64(rule.beta1), numpy.float64(rule.beta2)
     return TextbookAdam(rule.rate, *betas, rule.epsilon)
@@ -202,11 +216,8 @@ OPTIMISERS: Dict[type, Callable[[Any, int], Any]] = {
     AdamW: _adamw,
 }
 LOSSES: Dict[str, Callable[[str], Any]] = {
-    "cross-entropy": lambda dtype: keras.losses.SparseCategoricalCrossentropy(
-        from_logits=True, dtype=dtype
-    ),
+    "cross-entropy": _of_classes,
     "mean-squared-error": lambda dtype: keras.losses.MeanSquaredError(dtype=dtype),
-    "token-cross-entropy": lambda dtype: keras.losses.SparseCategoricalCrossentropy(
-        from_logits=True, ignore_class=MASKED, dtype=dtype
-    ),
+    "token-cross-entropy": lambda dtype: _of_classes(dtype, ignore_class=MASKED),
+    "token-and-pair-cross-entropy": _of_two_heads,
 }

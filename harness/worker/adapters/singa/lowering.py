@@ -23,7 +23,6 @@ from singa import autograd, layer, tensor
 from harness.worker.contracts import Unsupported
 from harness.worker.network.layers import (
     LRN,
-    SEQUENCE_WORDS,
     AveragePool,
     BatchNorm,
     Conv,
@@ -31,6 +30,7 @@ from harness.worker.network.layers import (
     Dropout,
     Flatten,
     GlobalAverage,
+    Heads,
     Layer,
     LeakyReLU,
     MaxPool,
@@ -41,6 +41,7 @@ from harness.worker.network.layers import (
     Scale,
     Tanh,
 )
+from harness.worker.network.sequence_layers import SEQUENCE_WORDS
 from harness.worker.network.shapes import Site, sites
 from harness.worker.network.words import holes, lowering_of
 
@@ -81,8 +82,9 @@ class Lowered:
         for path, site in self.sites.items():
             if isinstance(site.layer, Residual):
                 continue
-            if isinstance(site.layer, Product):
-                raise Unsupported("singa adapter: no lowering of Product (layer '{}')".format(path))
+            if isinstance(site.layer, (Product, Heads)):
+                word = type(site.layer).__name__
+                raise Unsupported("singa adapter: no lowering of {} ('{}')".format(word, path))
             self._calls[path] = lowering_of(LAYERS, type(site.layer), "singa", path)(self, site)
 
     def run(self, x: Any) -> Any:

@@ -68,7 +68,9 @@ OPTIMISERS: Dict[type, Callable[[Any, float], Any]] = {
 LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": autograd.softmax_cross_entropy,
     "mean-squared-error": autograd.mse_loss,
-    **holes(("token-cross-entropy",), "SINGA's autograd has no attention"),
+    **holes(
+        ("token-cross-entropy", "token-and-pair-cross-entropy"), "SINGA's autograd has no attention"
+    ),
 }
 
 

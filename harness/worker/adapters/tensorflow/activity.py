@@ -179,10 +179,9 @@ def own(array: Any, dtype: Any) -> Any:
 def draw(feed: Feed, arrangement: Arrangement, dtype: Any) -> Any:
     """Draw one batch on the device, in the layout and type the network computes in."""
     if feed.vocabulary is not None:
-        wanted = feed.batch_per_rank, *feed.input
-        drawn = texts(feed.seed, wanted, feed.vocabulary)
-        tokens, following = (own(numpy.array(one).reshape(wanted), tf.int32) for one in drawn)
-        return tokens, following
+        rows = feed.batch_per_rank
+        tokens, target = (own(numpy.array(one).reshape(rows, -1), tf.int32) for one in texts(feed))
+        return tokens, target
     shape = [feed.batch_per_rank, *arrangement.sample()]
     x = tf.cast(tf.random.stateless_normal(shape, (feed.seed, 1)), dtype)
     if isinstance(feed.targets, Classes):

@@ -131,6 +131,8 @@ class TensorFlowSubject:
             self._compiled, self._eager = False, str(error).strip().splitlines()[0]
             output, loss, gradients, activations = run()
         last = list(self._arrangement.spots.values())[-1]
+        if isinstance(output, (tuple, list)):  # two heads, side by side as they are counted
+            output = tf.concat([tf.reshape(one, [len(one), -1]) for one in output], axis=1)
         yield made("output", self._activation(output, last.output, last.flat_out))
         yield made("loss", to_float64(loss))
         for name, value in gradients.items():

@@ -33,7 +33,7 @@ class TinygradActivity:
         if feed.vocabulary is None:
             self._given = draw_batch(self._trainer, shape, feed.targets, feed.seed + 1)
         else:
-            self._given = draw_texts(feed.seed, shape, feed.vocabulary)
+            self._given = draw_texts(feed)
         self.captured = TinyJit(
             lambda: self._trainer.step(self._given["x"], self._given["target"], feed.batch_per_step)
         )

@@ -21,32 +21,37 @@ from tinygrad import Context
 from harness.worker.adapters.tinygrad import sequences
 from harness.worker.attribution.marks import Mark, unmarked
 from harness.worker.network.layers import (
-    GELU,
     LRN,
-    Attention,
     AveragePool,
     BatchNorm,
-    ClassToken,
     Conv,
     Dense,
     Dropout,
-    Embedding,
     Flatten,
     GlobalAverage,
+    Heads,
     Layer,
-    LayerNorm,
     LeakyReLU,
     MaxPool,
     Network,
-    Positions,
     Product,
     ReLU,
     Residual,
-    RMSNorm,
     Scale,
+    Tanh,
+)
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
+    RMSNorm,
+    Segments,
     Select,
     SiLU,
-    Tanh,
     TiedDense,
     ToSequence,
 )
@@ -76,7 +81,7 @@ class Lowered:
         self.sites = {site.path: site for site in sites(network)}
         self.mark: Mark = unmarked
         for site in self.sites.values():
-            if not isinstance(site.layer, (Residual, Product)):
+            if not isinstance(site.layer, (Residual, Product, Heads)):
                 lowering_of(LAYERS, type(site.layer), "tinygrad", site.path)
 
     def run(self, x: Any, one: Pass) -> Any:
@@ -98,6 +103,9 @@ class Lowered:
                 elif isinstance(layer, Product):
                     body = self._row(layer.body, path + "/", x, one)
                     x = body * self._row(layer.gate, path + "/", x, one)
+                elif isinstance(layer, Heads):
+                    first = self._row(layer.positions, path + "/", x, one)
+                    return first, self._row(layer.sample, path + "/", x, one)
                 else:
                     x = self.layer(path, x, one)
             if one.kept is not None:
@@ -191,6 +199,7 @@ LAYERS: Dict[type, Callable[[Any, Any, Pass], Any]] = {
     Flatten: lambda site, x, one: x.flatten(1),
     Dropout: _dropout,
     Embedding: sequences.embedding,
+    Segments: sequences.segments,
     Positions: sequences.positions,
     ClassToken: sequences.class_token,
     ToSequence: sequences.to_sequence,
@@ -200,5 +209,6 @@ LAYERS: Dict[type, Callable[[Any, Any, Pass], Any]] = {
     GELU: sequences.gelu,
     SiLU: lambda site, x, one: x.silu(),
     Select: lambda site, x, one: x[:, site.layer.position],
+    Gather: sequences.gather,
     TiedDense: sequences.tied_dense,
 }

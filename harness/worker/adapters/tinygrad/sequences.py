@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 from tinygrad import Tensor
 
-from harness.worker.network.layers import Attention, Rotary
+from harness.worker.network.sequence_layers import Attention, Rotary
 
 
 def embedding(site: Any, x: Any, one: Any) -> Any:
@@ -26,6 +26,13 @@ def embedding(site: Any, x: Any, one: Any) -> Any:
 def positions(site: Any, x: Any, one: Any) -> Any:
     """Add each position's vector."""
     return x + one.parameters[site.path + "/weight"][: x.shape[1]]
+
+
+def segments(site: Any, x: Any, one: Any) -> Any:
+    """Add each segment's vector: its positions lie behind each other."""
+    table = one.parameters[site.path + "/weight"]
+    apart = x.reshape(x.shape[0], site.layer.count, -1, x.shape[2])
+    return (apart + table.unsqueeze(1)).reshape(x.shape)
 
 
 def class_token(site: Any, x: Any, one: Any) -> Any:
@@ -88,6 +95,12 @@ def _turned(rotary: Rotary, x: Any) -> Any:
 def gelu(site: Any, x: Any, _one: Any) -> Any:
     """Multiply x by the normal distribution at x."""
     return x.gelu("tanh" if site.layer.tanh else "none")
+
+
+def gather(site: Any, x: Any, _one: Any) -> Any:
+    """Take some positions: each is cut out, since an index would be a sum over all of them."""
+    taken = [x[:, position : position + 1] for position in site.layer.positions]
+    return taken[0].cat(*taken[1:], dim=1)
 
 
 def tied_dense(site: Any, x: Any, one: Any) -> Any:

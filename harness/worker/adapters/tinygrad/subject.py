@@ -102,6 +102,8 @@ class TinygradSubject:
         names = list(self._trainer.parameters)
         slopes = loss.gradient(*self._trainer.parameters.values())
         moved = [self._trainer.statistics[n].assign(value) for n, value in one.updated.items()]
+        if isinstance(output, tuple):  # two heads, side by side as the vocabulary counts them
+            output = Lazy.cat(*(one.flatten(1) for one in output), dim=1)
         Lazy.realize(loss, output, *slopes, *moved, *kept.values())
         yield _made("output", output)
         yield _made("loss", loss)

@@ -14,6 +14,7 @@ from tinygrad import Tensor, dtypes
 
 from harness.worker.adapters.tinygrad.lowering import Lowered, Pass, Tensors
 from harness.worker.attribution.marks import LOSS, UPDATE
+from harness.worker.feed import Feed
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor as Given
 from harness.worker.network.layers import Dropout
@@ -169,10 +170,17 @@ def _token_cross_entropy(output: Any, target: Any) -> Any:
     return total / (target != MASKED).sum()
 
 
+def _token_and_pair_cross_entropy(output: Any, target: Any) -> Any:
+    tokens, pair = output
+    of_pair = pair.sparse_categorical_crossentropy(target[:, -1])
+    return _token_cross_entropy(tokens, target[:, :-1]) + of_pair
+
+
 LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": lambda output, target: output.sparse_categorical_crossentropy(target),
     "mean-squared-error": lambda output, target: (output - target).square().mean(),
     "token-cross-entropy": _token_cross_entropy,
+    "token-and-pair-cross-entropy": _token_and_pair_cross_entropy,
 }
 
 
@@ -199,11 +207,11 @@ def _initial(held: Parameter, draw: Any) -> Any:
     return draw.normal(held.mean, held.deviation, held.shape)
 
 
-def draw_texts(seed: int, shape: Tuple[int, ...], vocabulary: int) -> Dict[str, Any]:
-    """Make a batch of tokens, and of those that follow them."""
-    drawn = (numpy.array(one).reshape(shape) for one in texts(seed, shape, vocabulary))
-    tokens, following = (Tensor(one, dtype=dtypes.int32).realize() for one in drawn)
-    return {"x": tokens, "target": following}
+def draw_texts(feed: Feed) -> Dict[str, Any]:
+    """Make a batch of tokens and of what is asked of them."""
+    drawn = (numpy.array(one).reshape(feed.batch_per_rank, -1) for one in texts(feed))
+    tokens, target = (Tensor(one, dtype=dtypes.int32).realize() for one in drawn)
+    return {"x": tokens, "target": target}
 
 
 def draw_batch(trainer: Trainer, shape: Tuple[int, ...], targets: Any, seed: int) -> Dict[str, Any]:

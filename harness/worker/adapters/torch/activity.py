@@ -137,10 +137,9 @@ def draw(feed: Feed, trainer: Trainer) -> Tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator(device=device).manual_seed(feed.seed)
     made: Dict[str, Any] = {"generator": generator, "device": device}
     if feed.vocabulary is not None:
-        shape = (feed.batch_per_rank, *feed.input)
-        drawn = texts(feed.seed, shape, feed.vocabulary)
-        tokens, following = (torch.tensor(one, device=device).reshape(shape) for one in drawn)
-        return tokens, following
+        rows = feed.batch_per_rank
+        tokens, target = (torch.tensor(one, device=device).reshape(rows, -1) for one in texts(feed))
+        return tokens, target
     inputs = trainer.place(torch.randn(feed.batch_per_rank, *feed.input, **made))
     if isinstance(feed.targets, Classes):
         return inputs, torch.randint(feed.targets.count, (feed.batch_per_rank,), **made)

@@ -16,6 +16,7 @@ from harness.worker.adapters.torch.lowering.canonical import (
     named,
 )
 from harness.worker.adapters.torch.lowering.network import operator
+from harness.worker.adapters.torch.lowering.sequences import Both
 from harness.worker.adapters.torch.settings import Settings
 from harness.worker.adapters.torch.training import Trainer
 from harness.worker.gate.subject import Made
@@ -114,7 +115,7 @@ class TorchSubject:
                 raise
             self._run_eagerly(error)
             output, loss = self._pass(batch)
-        yield made("output", output)
+        yield made("output", _joined(output))
         yield made("loss", loss)
         for name, parameter in self._named():
             if parameter.requires_grad:
@@ -191,8 +192,15 @@ class TorchSubject:
         return [
             module.register_forward_hook(_keep_output(seen, path))
             for path, module in self._trainer.network.at.items()
-            if not isinstance(module, nn.Dropout)
+            if not isinstance(module, (nn.Dropout, Both))
         ]
+
+
+def _joined(output: Any) -> torch.Tensor:
+    """Put the outputs of two heads side by side, as the vocabulary counts them."""
+    if isinstance(output, torch.Tensor):
+        return output
+    return torch.cat([one.flatten(1) for one in output], dim=1)
 
 
 # What a hook sees may be overwritten by the next layer, so it keeps a copy.

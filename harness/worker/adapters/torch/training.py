@@ -7,7 +7,7 @@ that holds the weights.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import torch
 from torch import nn
@@ -38,10 +38,19 @@ def _token_cross_entropy(output: torch.Tensor, target: torch.Tensor) -> torch.Te
     return functional.cross_entropy(output.flatten(0, 1), target.flatten(), ignore_index=MASKED)
 
 
+def _token_and_pair_cross_entropy(
+    output: Tuple[torch.Tensor, torch.Tensor], target: torch.Tensor
+) -> torch.Tensor:
+    tokens, pair = output
+    of_pair = functional.cross_entropy(pair, target[:, -1])
+    return _token_cross_entropy(tokens, target[:, :-1]) + of_pair
+
+
 LOSSES: Dict[str, Callable[..., torch.Tensor]] = {
     "cross-entropy": functional.cross_entropy,
     "mean-squared-error": functional.mse_loss,
     "token-cross-entropy": _token_cross_entropy,
+    "token-and-pair-cross-entropy": _token_and_pair_cross_entropy,
 }
 
 KEPT = {"velocity": "momentum_buffer", "first": "exp_avg", "second": "exp_avg_sq"}

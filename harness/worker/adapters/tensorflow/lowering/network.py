@@ -11,7 +11,7 @@ from harness.worker.adapters.tensorflow.lowering.layer_style import Pass, Style
 from harness.worker.adapters.tensorflow.lowering.layers import run
 from harness.worker.adapters.tensorflow.lowering.layouts import Arrangement
 from harness.worker.attribution.marks import Mark, unmarked
-from harness.worker.network.layers import Dropout, Layer, Network, Product, Residual
+from harness.worker.network.layers import Dropout, Heads, Layer, Network, Product, Residual
 from harness.worker.network.rule import Parameter
 from harness.worker.network.shapes import decayed, parameters, sites, statistics
 from harness.worker.network.words import lowering_of
@@ -69,6 +69,9 @@ class Lowering:
                 elif isinstance(layer, Product):
                     body = self._run(layer.body, path + "/", now, x)
                     x = body * self._run(layer.gate, path + "/", now, x)
+                elif isinstance(layer, Heads):
+                    first = self._run(layer.positions, path + "/", now, x)
+                    return first, self._run(layer.sample, path + "/", now, x)
                 else:
                     x = run(self.arrangement.spots[path], now, x)
             if not isinstance(layer, Dropout):
@@ -78,8 +81,11 @@ class Lowering:
 
 def loss(kind: str, output: Any, target: Any) -> Any:
     """Give the mean loss; in float32 at least."""
-    output = tf.cast(output, tf.float64 if output.dtype == tf.float64 else tf.float32)
-    return lowering_of(LOSSES, kind, "tensorflow")(output, target)
+    return lowering_of(LOSSES, kind, "tensorflow")(tf.nest.map_structure(_wide, output), target)
+
+
+def _wide(output: Any) -> Any:
+    return tf.cast(output, tf.float64 if output.dtype == tf.float64 else tf.float32)
 
 
 def _cross_entropy(output: Any, target: Any) -> Any:
@@ -96,6 +102,12 @@ def _token_cross_entropy(output: Any, target: Any) -> Any:
     return tf.reduce_sum(each * counted) / tf.reduce_sum(counted)
 
 
+def _token_and_pair_cross_entropy(output: Any, target: Any) -> Any:
+    tokens, pair = output
+    of_pair = _cross_entropy(pair, target[:, -1])
+    return _token_cross_entropy(tokens, target[:, :-1]) + of_pair
+
+
 def _mean_squared_error(output: Any, target: Any) -> Any:
     return tf.reduce_mean(tf.math.squared_difference(output, tf.cast(target, output.dtype)))
 
@@ -104,4 +116,5 @@ LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": _cross_entropy,
     "mean-squared-error": _mean_squared_error,
     "token-cross-entropy": _token_cross_entropy,
+    "token-and-pair-cross-entropy": _token_and_pair_cross_entropy,
 }

@@ -20,7 +20,7 @@ import tensorflow.compat.v2 as tf
 
 from harness.worker.adapters.tensorflow.lowering.layer_style import Pass
 from harness.worker.adapters.tensorflow.lowering.layouts import Spot
-from harness.worker.network.layers import Attention, Rotary
+from harness.worker.network.sequence_layers import Attention, Rotary
 
 _CUBE = 0.044715
 
@@ -33,6 +33,14 @@ def embedding(spot: Spot, now: Pass, x: Any) -> Any:
 def positions(spot: Spot, now: Pass, x: Any) -> Any:
     """Add each position's vector."""
     return x + now.weight(spot, "weight")[: spot.input[0]]
+
+
+def segments(spot: Spot, now: Pass, x: Any) -> Any:
+    """Add each segment's vector: its positions lie behind each other."""
+    layer: Any = spot.layer
+    length, features = spot.input
+    apart = tf.reshape(x, [-1, layer.count, length // layer.count, features])
+    return tf.reshape(apart + now.weight(spot, "weight")[:, None], [-1, length, features])
 
 
 def class_token(spot: Spot, now: Pass, x: Any) -> Any:
@@ -137,6 +145,12 @@ def gelu(spot: Spot, _now: Pass, x: Any) -> Any:
 def silu(_spot: Spot, _now: Pass, x: Any) -> Any:
     """Multiply x by its logistic function, in one operation that keeps x alone for its gradient."""
     return tf.nn.swish(x)
+
+
+def gather(spot: Spot, _now: Pass, x: Any) -> Any:
+    """Take some positions."""
+    layer: Any = spot.layer
+    return tf.gather(x, list(layer.positions), axis=1)
 
 
 def select(spot: Spot, _now: Pass, x: Any) -> Any:

@@ -23,36 +23,41 @@ from torch.nn import functional
 from harness.worker.adapters.torch.lowering import sequences
 from harness.worker.adapters.torch.lowering.lrn import LocalResponseNorm
 from harness.worker.network.layers import (
-    GELU,
     LRN,
-    Attention,
     AveragePool,
     BatchNorm,
-    ClassToken,
     Conv,
     Dense,
     Dropout,
-    Embedding,
     Flatten,
     GlobalAverage,
+    Heads,
     Layer,
-    LayerNorm,
     LeakyReLU,
     MaxPool,
     Network,
-    Positions,
     Product,
     ReLU,
     Residual,
-    RMSNorm,
     Scale,
+    Tanh,
+)
+from harness.worker.network.rule import SequenceShape
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
+    RMSNorm,
+    Segments,
     Select,
     SiLU,
-    Tanh,
     TiedDense,
     ToSequence,
 )
-from harness.worker.network.rule import SequenceShape
 from harness.worker.network.shapes import Site, sites
 from harness.worker.network.words import lowering_of
 
@@ -155,6 +160,11 @@ def _row(
             module = sequences.Times(
                 _row(layer.body, path + "/", found, at), _row(layer.gate, path + "/", found, at)
             )
+        elif isinstance(layer, Heads):
+            module = sequences.Both(
+                _row(layer.positions, path + "/", found, at),
+                _row(layer.sample, path + "/", found, at),
+            )
         elif isinstance(layer, TiedDense):
             module = sequences.Tied(at[layer.to], layer.features, layer.bias)
         else:
@@ -243,6 +253,7 @@ LAYERS: Dict[type, Callable[[Any, Site, bool], nn.Module]] = {
     Flatten: lambda *_: nn.Flatten(),
     Dropout: lambda layer, *_: nn.Dropout(layer.rate),
     Embedding: lambda layer, *_: nn.Embedding(layer.vocabulary, layer.features),
+    Segments: lambda layer, site, _: sequences.AddSegments(layer.count, site.input[-1]),
     Positions: lambda layer, site, _: sequences.AddPositions(layer.length, site.input[-1]),
     ClassToken: lambda _, site, __: sequences.PutFirst(site.input[-1]),
     ToSequence: lambda *_: sequences.PositionsOfImage(),
@@ -252,5 +263,6 @@ LAYERS: Dict[type, Callable[[Any, Site, bool], nn.Module]] = {
     GELU: lambda layer, *_: nn.GELU(approximate="tanh" if layer.tanh else "none"),
     SiLU: lambda *_: nn.SiLU(),
     Select: lambda layer, *_: sequences.Pick(layer.position),
+    Gather: lambda layer, *_: sequences.Take(layer.positions),
     TiedDense: _tied_dense,
 }

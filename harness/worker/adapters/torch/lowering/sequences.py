@@ -12,13 +12,13 @@ What an expert does here, and why:
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import Optional, Sequence, Tuple
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from harness.worker.network.layers import Attention, LayerNorm, RMSNorm, Rotary
+from harness.worker.network.sequence_layers import Attention, LayerNorm, RMSNorm, Rotary
 from harness.worker.network.shapes import Site
 
 
@@ -46,6 +46,19 @@ class PutFirst(nn.Module):
         return torch.cat([self.weight.expand(x.shape[0], 1, -1), x], dim=1)
 
 
+class AddSegments(nn.Module):
+    """Add each segment's learned vector to its positions."""
+
+    def __init__(self, count: int, features: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(count, features))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Add to all samples, of which each part is one segment."""
+        apart = x.unflatten(1, (self.weight.shape[0], -1))
+        return (apart + self.weight[:, None]).flatten(1, 2)
+
+
 class PositionsOfImage(nn.Module):
     """Lay an image's positions behind each other; channels-last memory is only looked at anew."""
 
@@ -64,6 +77,37 @@ class Pick(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Give (batch, features)."""
         return x[:, self.position]
+
+
+class Take(nn.Module):
+    """Take some positions."""
+
+    def __init__(self, positions: Sequence[int]) -> None:
+        super().__init__()
+        self.positions = positions
+        self.index: Optional[torch.Tensor] = None
+
+    def prepare(self, device: torch.device, _dtype: torch.dtype) -> None:
+        """Lay out which, where the network runs: a list would be copied there at each step."""
+        self.index = torch.tensor(self.positions, device=device)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Give (batch, positions taken, features)."""
+        assert self.index is not None
+        return x.index_select(1, self.index)
+
+
+class Both(nn.Module):
+    """Give what two rows make of the same input."""
+
+    def __init__(self, positions: nn.Module, sample: nn.Module) -> None:
+        super().__init__()
+        self.positions = positions
+        self.sample = sample
+
+    def forward(self, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        """Compute both heads."""
+        return self.positions(x), self.sample(x)
 
 
 class Times(nn.Module):
@@ -146,9 +190,9 @@ class Mix(nn.Module):
 
 
 def prepare(network: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
-    """Make what attention computes from positions alone, where the network runs."""
+    """Make what is computed from positions alone, where the network runs."""
     for module in network.modules():
-        if isinstance(module, Mix):
+        if isinstance(module, (Mix, Take)):
             module.prepare(device, dtype)
 
 
