@@ -92,7 +92,7 @@ def check(reference: EnvironmentReference, environment: Environment) -> list[str
     if base is None:
         return [*faults, "its Python does not run; build it again"]
     faults += installer(base, environment.executable).complaints()
-    complaint = verify.import_complaint(environment.executable, lock.imports)
+    complaint = verify.import_complaint(environment.executable, lock)
     return faults if complaint is None else [*faults, f"it does not import: {complaint}"]
 
 

@@ -94,7 +94,7 @@ def _fill(order: BuildOrder, base: Python, packed: PackedWheels | None, root: Pa
             source_build.add(read_source(name), framework, (root, base.tag), pip, order.doing)
         )
     order.doing(f"importing {', '.join(order.lock.imports)}")
-    complaint = verify.import_complaint(root / "bin" / "python", order.lock.imports)
+    complaint = verify.import_complaint(root / "bin" / "python", order.lock)
     return [] if complaint is None else [f"it does not import: {complaint}"]
 
 

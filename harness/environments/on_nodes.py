@@ -73,7 +73,10 @@ def _fill(order: BuildOrder, there: Target, node: RemoteNode, root: Path) -> lis
     if order.lock.imports:
         order.doing(f"importing {', '.join(order.lock.imports)} on {node}")
         imports = "; ".join(f"import {name}" for name in order.lock.imports)
-        node.run(str(root / "bin" / "python"), "-I", "-c", imports, timeout_s=_LONG_S)
+        variables = [f"{name}={value}" for name, value in order.lock.environment.items()]
+        node.run(
+            "env", *variables, str(root / "bin" / "python"), "-I", "-c", imports, timeout_s=_LONG_S
+        )
     return []
 
 

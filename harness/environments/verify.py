@@ -129,10 +129,10 @@ def _json_list(line: str) -> list[Any] | None:
     return value if isinstance(value, list) and value and isinstance(value[0], str) else None
 
 
-def import_complaint(executable: Path, names: Sequence[str]) -> str | None:
-    """Import the framework of an environment of our own; None if that works."""
+def import_complaint(executable: Path, lock: Lock) -> str | None:
+    """Import the framework of an environment of our own, as workers do; None if that works."""
     try:
-        imported([str(executable), "-I"], names)
+        imported([str(executable), "-I"], lock.imports, {**os.environ, **lock.environment})
     except Unavailable as problem:
         return str(problem)
     return None

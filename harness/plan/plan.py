@@ -23,6 +23,7 @@ from harness.stats.answers import FEWEST_BLOCKS
 from harness.store.layout import VERSION
 from harness.store.typed import read
 from harness.study.factors import FACTORS, IN_CELL
+from harness.study.matrix import Selection
 from harness.study.measure import Measure
 from harness.study.study import Study
 from harness.toml.tables import STORED
@@ -186,7 +187,8 @@ def _reference(
     for one in made:
         if study.reference.takes(one.everything()):
             found.setdefault(task(one.workload, one.factors), []).append(one)
-    for name, matches in found.items():
+    for name, selected in found.items():
+        matches = _to_the_letter(selected, study.reference)
         served.add(matches[0].workload)
         reference[name] = matches[0].key
         if len(matches) > 1:
@@ -218,6 +220,15 @@ def _piloted(
     tasks = {one.key: task(one.workload, one.factors) for one in made}
     several = Counter(tasks.values())
     return tuple(key for key, name in tasks.items() if name not in reference and several[name] > 1)
+
+
+def _to_the_letter(matches: Sequence[Resolved], reference: Selection) -> Sequence[Resolved]:
+    """Give those in the very environments that a reference names, where some are.
+
+    Else ``keras`` could not be told from ``keras@jax``, which it selects too.
+    """
+    exact = [one for one in matches if one.framework in reference.wanted.get("framework", ())]
+    return exact or matches
 
 
 def _too_many(name: str, matches: Sequence[Resolved]) -> str:

@@ -71,14 +71,14 @@ class JaxActivity:
         try:
             self.trained, self._loss = self._step(self.trained, self._given)
         except self._jax.errors.JaxRuntimeError as error:
-            raise _told(error) from error
+            raise told(error) from error
 
     def sync(self) -> None:
         """Wait for the last step."""
         try:
             self._jax.block_until_ready((self.trained, self._loss))
         except self._jax.errors.JaxRuntimeError as error:
-            raise _told(error) from error
+            raise told(error) from error
 
     def mark(self, mark: Any) -> None:
         """Mark layers, loss and update in what is compiled from now on."""
@@ -88,6 +88,10 @@ class JaxActivity:
         """Compile the step ahead, and step with just that from now on."""
         self._step = self._step.lower(self.trained, self._given).compile()
         return self._step
+
+    def placed(self) -> Any:
+        """Give the arrays that are trained."""
+        return self.trained.parameters.values()
 
     def values(self) -> Mapping[str, float]:
         """Give the last step's loss."""
@@ -161,7 +165,7 @@ class FedActivity(JaxActivity):
         self._given = self._strategy.share(self._feeder.next())
 
 
-def _told(error: Exception) -> Exception:
+def told(error: Exception) -> Exception:
     """Tell memory that ran out from other faults."""
     return OutOfMemory(str(error)) if "RESOURCE_EXHAUSTED" in str(error) else error
 
@@ -222,7 +226,8 @@ class JaxAdapter:
         from harness.worker.adapters.jax.probing import observe
 
         activity = self.activity(workload, feed, options)
-        return {**self.facts(), **observe(activity)}
+        seen = observe(activity, activity.compiled(), activity.placed)
+        return {**self.facts(), **seen}
 
     def attribute(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Say which layer and pass took which share of a step."""

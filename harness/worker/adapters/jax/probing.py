@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 from harness.worker.facts import hlo, onednn
 from harness.worker.facts.busy_threads import Threads, printed
@@ -16,9 +16,8 @@ def device(arrays: Any) -> str:
     return "cpu" if kinds == {"cpu"} else "gpu"
 
 
-def observe(activity: Any) -> Dict[str, Any]:
-    """Compile the step as it is timed, and run it a few times."""
-    compiled = activity.compiled()
+def observe(activity: Any, compiled: Any, placed: Callable[[], Any]) -> Dict[str, Any]:
+    """Run a step that was compiled ahead a few times; ``placed`` gives what it trains."""
     with printed() as first:
         activity.step()
         activity.sync()
@@ -35,7 +34,7 @@ def observe(activity: Any) -> Dict[str, Any]:
         **({} if layout is None else {"layout": layout}),
         **hlo.read(compiled.as_text()),
         **laid,
-        "device": device(activity.trained.parameters.values()),
+        "device": device(placed()),
         "onednn_isa": onednn.instruction_set(first + later),
         "busy_threads": busy,
         "temporary_bytes": int(memory.temp_size_in_bytes) if memory else None,

@@ -141,10 +141,21 @@ class Mix(layers.Layer):
         if rule.kv_heads < rule.heads:  # keras.ops repeats a single one on no backend
             group = rule.heads // rule.kv_heads
             key, value = (ops.repeat(one, group, axis=2) for one in (key, value))
-        mixed = ops.dot_product_attention(
-            query, key, value, scale=rule.head**-0.5, is_causal=rule.causal
-        )
+        if keras.backend.backend() == "jax" and query.dtype == "float64":
+            mixed = _in_float64(rule, query, key, value)
+        else:
+            mixed = ops.dot_product_attention(
+                query, key, value, scale=rule.head**-0.5, is_causal=rule.causal
+            )
         return ops.reshape(mixed, (-1, length, rule.heads * rule.head))
+
+
+def _in_float64(rule: Attention, query: Any, key: Any, value: Any) -> Any:
+    """Write attention out for the gate: JAX's own takes its softmax in float32, whatever comes."""
+    scores = ops.einsum("bthd,bshd->bhts", query, key) * rule.head**-0.5
+    if rule.causal:
+        scores = ops.where(numpy.tri(query.shape[1], dtype=bool), scores, -numpy.inf)
+    return ops.einsum("bhts,bshd->bthd", ops.softmax(scores), value)
 
 
 def _turned(rotary: Rotary, x: Any) -> Any:

@@ -31,8 +31,8 @@ class TorchAdapter:
         from harness.worker.adapters.torch.strategies import strategy
 
         self._job = job
-        self._settings = settings.apply(job.factors, job.options, place)
-        self._strategy = strategy.join(job, place, self._settings)
+        self.settings = settings.apply(job.factors, job.options, place)
+        self._strategy = strategy.join(job, place, self.settings)
         self._trainer: Any = None
 
     def versions(self) -> Mapping[str, str]:
@@ -61,8 +61,8 @@ class TorchAdapter:
             from harness.worker.adapters.torch import ceiling
 
             tier = self._job.paths.get("tier")
-            return ceiling.activity(workload, self._settings, self._job.seed, tier)
-        make: Any = MarkedActivity if self._settings.is_gpu else TrainingActivity
+            return ceiling.activity(workload, self.settings, self._job.seed, tier)
+        make: Any = MarkedActivity if self.settings.is_gpu else TrainingActivity
         if feed.files is not None:
             from harness.worker.adapters.torch.input.loading import (
                 FedActivity,
@@ -70,10 +70,10 @@ class TorchAdapter:
                 own,
             )
 
-            fed = FedMarkedActivity if self._settings.is_gpu else FedActivity
+            fed = FedMarkedActivity if self.settings.is_gpu else FedActivity
             make = partial(fed, loaders=own(options, feed.input[1:]))
         try:
-            self._trainer = Trainer(workload, self._settings, self._job.seed, self._strategy)
+            self._trainer = Trainer(workload, self.settings, self._job.seed, self._strategy)
             self._trainer.start_optimiser(feed.batch_per_step)
             return make(self._trainer, feed, workload.unit)
         except RuntimeError as error:
@@ -93,13 +93,13 @@ class TorchAdapter:
         """Say what this process used."""
         from harness.worker.adapters.torch import facts
 
-        return {**facts.collect(self._settings, self._trainer), **self._strategy.facts()}
+        return {**facts.collect(self.settings, self._trainer), **self._strategy.facts()}
 
     def examine(self, workload: Any, precision: str) -> Any:
         """Lower a workload for the gate: every number in float64, or as it is timed."""
         from harness.worker.adapters.torch.subject import TorchSubject
 
-        return TorchSubject(workload, self._settings, precision)
+        return TorchSubject(workload, self.settings, precision)
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run a few steps under observation and say which kernels ran."""
@@ -107,7 +107,7 @@ class TorchAdapter:
         from harness.worker.adapters.torch.strategies import exchange_hooks
 
         activity = self.activity(workload, feed, options)
-        observed = probing.observe(activity)
+        observed = probing.observe(activity, activity.trainer.network, self.settings)
         facts: Dict[str, Any] = {**self.facts(), **observed, **exchange_hooks.watched(activity)}
         return facts
 

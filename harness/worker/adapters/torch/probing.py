@@ -10,8 +10,7 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
-from harness.worker.adapters.torch.activity import TrainingActivity
-from harness.worker.adapters.torch.settings import LAYOUTS
+from harness.worker.adapters.torch.settings import LAYOUTS, Settings
 from harness.worker.facts import onednn
 from harness.worker.facts.busy_threads import Threads, printed
 
@@ -31,9 +30,8 @@ HEAVY = {
 CPP_TYPES = {"float": "float32", "c10::BFloat16": "bfloat16", "c10::Half": "float16"}
 
 
-def observe(activity: TrainingActivity) -> Dict[str, Any]:
+def observe(activity: Any, network: nn.Module, settings: Settings) -> Dict[str, Any]:
     """Step until warm, then say which operators, kernels, types and threads a step uses."""
-    network, settings = activity.trainer.network, activity.trainer.settings
     # A hook would break a compiled graph; there oneDNN has to tell.
     seen = Counter() if settings.is_compiled else watch_layouts(network)
     with printed() as first, torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
@@ -45,12 +43,12 @@ def observe(activity: TrainingActivity) -> Dict[str, Any]:
     with printed() as later, torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
         activity.step()
     busy = threads.busy()
-    found = {**_profiled(activity), **onednn.read(later, steps=1)}
+    found = {**_profiled(activity, settings.is_gpu), **onednn.read(later, steps=1)}
     layout = most(seen) or onednn.layout(found["onednn_layouts"])
     if layout is not None:
         found["layout"] = layout
     found["onednn_isa"] = onednn.instruction_set(first + later)
-    if not activity.trainer.settings.is_gpu:
+    if not settings.is_gpu:
         found["busy_threads"] = busy
     return found
 
@@ -89,9 +87,9 @@ def most(seen: Counts[str]) -> Optional[str]:
     return seen.most_common(1)[0][0] if seen else None
 
 
-def _profiled(activity: TrainingActivity) -> Dict[str, Any]:
+def _profiled(activity: Any, is_gpu: bool) -> Dict[str, Any]:
     watched = [ProfilerActivity.CPU]
-    if activity.trainer.settings.is_gpu:
+    if is_gpu:
         watched.append(ProfilerActivity.CUDA)
     with profile(activities=watched, record_shapes=True) as profiler:
         activity.step()
