@@ -129,7 +129,12 @@ def test_no_import_leads_back_to_itself() -> None:
 def test_the_gate_s_reference_reads_definitions_only() -> None:
     definitions = {
         f"harness.worker.{name}"
-        for name in ("network.layers", "network.shapes", "network.workload")
+        for name in (
+            "network.layers",
+            "network.sequence_layers",
+            "network.shapes",
+            "network.workload",
+        )
     }
     for module in MODULES:
         if module.startswith("harness.exact"):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.study.framework import framework_info
-from tests.adapters.interpreter import losses, told, work
+from tests.adapters.interpreter import losses, python, told, work, work_with
 from workloads.tinycnn import WORKLOAD
 
 
@@ -29,3 +29,38 @@ def test_the_biased_variance_is_a_named_difference() -> None:
     (difference,) = framework_info("keras").differs
     assert difference.tensors == "*/variance"
     assert "biased variance" in difference.why
+
+
+@pytest.mark.long
+@pytest.mark.framework
+@pytest.mark.parametrize(
+    ("environment", "compiled"), [("keras", False), ("keras@jax", True), ("keras@torch", False)]
+)
+def test_each_backend_trains_to_the_same_losses_and_says_which_it_is(
+    tmp_path: Path, environment: str, compiled: bool
+) -> None:
+    given: dict[str, Any] = {"factors": {"batch": 8, "compile": compiled}}
+    program = python(environment)
+    events = work_with(program, "keras", tmp_path, environment=environment, **given)
+    facts = told(events, "facts")["facts"]
+    assert facts["backend"] == (environment.partition("@")[2] or "tensorflow")
+    assert told(events, "identity")["lowered"] == WORKLOAD.parameters
+    assert losses(events)[-1] < losses(events)[0] / 2
+    counted = facts["multiplications"]
+    assert counted["counted"] == pytest.approx(counted["asked"], rel=0.03)
+
+
+def test_what_a_backend_lacks_is_a_hole_of_its_environment_alone() -> None:
+    def why(framework: str, **factors: Any) -> list[str]:
+        known = {"framework": framework, "compile": False, "input": "synthetic", **factors}
+        requires = framework_info("keras").requires
+        return [reason for one in requires if (reason := one.fails(known)) is not None]
+
+    assert why("keras") == why("keras", compile=True) == why("keras", input="files") == []
+    assert why("keras@jax") == ["on JAX Keras' step is compiled: compile = true"]
+    assert why("keras@torch", compile=True) == [
+        "on torch Keras' step is not compiled: compile = false"
+    ]
+    assert why("keras@torch", input="files") == [
+        "this adapter reads files for Keras on TensorFlow only"
+    ]

@@ -35,8 +35,7 @@ class JaxStepper:
 
     def step(self, x: Any, target: Any) -> Any:
         """Enqueue one step."""
-        if self._state is None:
-            self._state = self._taken()
+        self._take()
         try:
             self._state, loss = self._step(self._state, x, target)
         except jax.errors.JaxRuntimeError as error:
@@ -110,13 +109,14 @@ class JaxStepper:
 
     def multiplications(self, activity: Any) -> Count:
         """Count those of the step, in the text of what XLA compiled."""
+        self._take()
         text = self._step.lower(self._state, *activity.batch).compile().as_text()
         calls = calls_per_step(activity, "stepped")
         return Count(round(hlo_multiplications.macs(text) * calls), "XLA's compiled step")
 
     def observe(self, activity: Any) -> Dict[str, Any]:
         """Say what the compiled step is made of."""
-        self._state = self._taken() if self._state is None else self._state
+        self._take()
         self._step = self._step.lower(self._state, *activity.batch).compile()
         return probing.observe(activity, self._step, self.placed)
 
@@ -127,15 +127,15 @@ class JaxStepper:
     def _variables(self) -> Tuple[Any, Any, Any]:
         return self.trainer.variables, self._others, self.trainer.optimiser.variables
 
-    def _taken(self) -> Any:
+    def _take(self) -> None:
         """Take all values out of Keras, which forgets them, as its own ``fit`` does: no second
         copy stays, and what is donated is nobody else's.
         """
-        taken = [[one.value for one in some] for some in self._variables()]
-        for variables in self._variables():
-            for variable in variables:
-                variable._value = None
-        return taken
+        if self._state is None:
+            self._state = [[one.value for one in some] for some in self._variables()]
+            for variables in self._variables():
+                for variable in variables:
+                    variable._value = None
 
     def _pure(self, state: Any, x: Any, target: Any) -> Any:
         weights, others, kept = state

@@ -6,15 +6,15 @@ from tests.gate.proof.planted.fault import Fault, known
 from tests.gate.proof.planted.on_tensorflow import OF_THE_ACTIVITY
 
 FOLDER = "harness/worker/adapters/keras/"
-GRADIENTS = "self._gradients(self.lowering.model, x, target)"
-EACH = """                    for name, gradient in gradients.items()
-                ],
-                self._variables,
+GRADIENTS = "self._gradients(self.model, x, target)"
+EACH = """            weights = list(self.learned.values())
+            self.optimiser.apply(self.forces(list(gradients.values()), weights), self.variables)
 """
-SOME = """                    for name, gradient in gradients.items()
-                    if name != "fc/weight"
-                ],
-                [one for name, one in zip(self.learned, self._variables) if name != "fc/weight"],
+SOME = """            weights = list(self.learned.values())
+            forces = self.forces(list(gradients.values()), weights)
+            moved = [place for place, name in enumerate(self.names) if name != "fc/weight"]
+            some = [self.variables[place] for place in moved]
+            self.optimiser.apply([forces[place] for place in moved], some)
 """
 SAME_MASK = (
     "[layers.Lambda(lambda x: __import__('tensorflow').nn.experimental"
@@ -40,16 +40,16 @@ FAULTS: dict[str, Fault] = {
     },
     **known(
         {
-            "no update": ("training.py", ("self._optimiser.apply(", "(lambda *_: None)(")),
-            "half the batch": ("training.py", sampled("x[::2], target[::2]")),
-            "the first eight samples": ("training.py", sampled("x[:8], target[:8]")),
+            "no update": ("on_tensorflow.py", ("self.optimiser.apply(", "(lambda *_: None)(")),
+            "half the batch": ("on_tensorflow.py", sampled("x[::2], target[::2]")),
+            "the first eight samples": ("on_tensorflow.py", sampled("x[:8], target[:8]")),
             "a convolution that is skipped": (
                 "layers.py",
                 ("        return [convolution]\n", f"{SKIPPED}        return [convolution]\n"),
             ),
-            "labels that are all 0": ("training.py", sampled("x, 0 * target")),
-            "a summed loss": ("training.py", ("goal = loss", "goal = 16 * loss")),
-            "a frozen layer": ("training.py", (EACH, SOME)),
+            "labels that are all 0": ("on_tensorflow.py", sampled("x, 0 * target")),
+            "a summed loss": ("on_tensorflow.py", ("goal = loss", "goal = 16 * loss")),
+            "a frozen layer": ("on_tensorflow.py", (EACH, SOME)),
             "a ReLU that is skipped": (
                 "layers.py",
                 ("[layers.ReLU()]", '[layers.Activation("linear")]'),
@@ -83,13 +83,13 @@ FAULTS: dict[str, Fault] = {
     ),
     "inference instead of training": (
         "tinycnn",
-        "training.py",
+        "on_tensorflow.py",
         ("model(x, training=True)", "model(x, training=False)"),
         "the gradient of",
     ),
     "inference where it drops": (
         "dropping",
-        "training.py",
+        "on_tensorflow.py",
         ("model(x, training=True)", "model(x, training=False)"),
         "drop3 drops 0 of",
     ),
