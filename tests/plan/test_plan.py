@@ -245,6 +245,14 @@ def test_the_reference_is_one_cell_of_each_workload(planned: Planned) -> None:
     }
 
 
+def test_a_reference_is_the_very_environment_that_it_names(planned: Planned) -> None:
+    text = HEAD.replace('["torch", "jax"]', '["keras", "keras@torch"]')
+    plan = planned(text + "[measure]\nreference = { framework = 'keras' }\n")
+    assert {plan.cell(key).framework for key in plan.reference.values()} == {"keras"}
+    alone = planned(text.replace('"keras", ', "") + "[measure]\nreference={framework='keras'}\n")
+    assert {alone.cell(key).framework for key in alone.reference.values()} == {"keras@torch"}
+
+
 def test_sizes_and_the_command_line_replace_parts(planned: Planned) -> None:
     text = HEAD + (
         "batch = [1, 2]\n[measure]\ntrials = 9\nseed = 5\nreference = {framework='jax', batch=1}\n"
