@@ -29,6 +29,8 @@ Optional doors. Of an Activity, each called outside the clock:
                                     has; ``give`` replaces the batch by one of the same shape;
                                     ``state`` yields (name, shape, buffer of float32) of everything
                                     that a step changes and a gradient reaches
+    programs() -> int or None       how many programs the step was compiled to so far, if it can
+                                    tell; with more than one another may be examined than was timed
     replicas, replica(number)       of a rank that drives several devices: how many, and ``state``
                                     of each of them
 

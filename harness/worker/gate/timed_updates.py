@@ -78,6 +78,10 @@ class StandsStill(Refused):
     """Say that a step no longer changed what is trained."""
 
 
+class CompiledAgain(Refused):
+    """Say that the step that was examined is perhaps not the program that was timed."""
+
+
 class SyncTooEarly(Refused):
     """Say that the steps were not done when ``sync`` returned."""
 
@@ -121,6 +125,7 @@ class TimedUpdates:
                 folder.close({"seconds": (clock() - began) / 1e9})
         if self._drops:
             self._step_twice()
+        self._require_one_program()
         self._read_state()
 
     def _restart(self, rank: int) -> Tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
@@ -165,6 +170,16 @@ class TimedUpdates:
             for name, _, items in self._activity.state()
             if name.startswith(self._learned)
         }
+
+    def _require_one_program(self) -> None:
+        """Refuse a step that was compiled more than once, for arguments of other kinds."""
+        count = door(self._activity, "programs")
+        programs = None if count is None else count()
+        if programs is not None and programs > 1:
+            raise CompiledAgain(
+                "the step was compiled to {} programs, for arguments of other types, shapes or "
+                "places: what was examined may be another than what was timed".format(programs)
+            )
 
     def _wait(self, steps: int, clock: Callable[[], int]) -> None:
         """Refuse a sync that returns while most of the work is still to be done."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Mapping
+from typing import Any, Dict, Iterator, Mapping, Optional
 
 from harness.worker.adapters.jax import settings as switches
 from harness.worker.adapters.jax import strategies
@@ -138,6 +138,10 @@ class JaxActivity:
         compiled = self._step.lower(self.trained, self._given).compile()
         each = hlo_multiplications.macs(compiled.as_text())
         return Count(round(each * calls_per_step(self, "_step")), "XLA's compiled step")
+
+    def programs(self) -> Optional[int]:
+        """Count the programs that the step was compiled to, one for each kind of arguments."""
+        return self._strategy.programs(self._step)
 
     def saver(self) -> Any:
         """Give what saves the state."""

@@ -9,7 +9,7 @@ frameworks whose ranks see only their own share.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from harness.worker.contracts import Unsupported
 from harness.worker.job import Job
@@ -36,6 +36,10 @@ class Strategy:
         import jax
 
         return jax.jit(step, donate_argnums=0)
+
+    def programs(self, step: Any) -> Optional[int]:
+        """Count what a step was compiled to."""
+        return int(step._cache_size())
 
     def agree(self, value: float) -> float:
         """Give the largest value any rank offers."""
@@ -108,6 +112,10 @@ class DataParallel(Strategy):
             return super().jit(step)
         whole = (self._whole, self._whole)
         return self._jax.jit(step, donate_argnums=0, out_shardings=whole)
+
+    def programs(self, step: Any) -> Optional[int]:
+        """Count nothing: among several ranks JAX notes two ways to call one program."""
+        return None
 
     def agree(self, value: float) -> float:
         """Give the largest value any rank offers."""
