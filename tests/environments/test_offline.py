@@ -120,6 +120,17 @@ def test_install_py_refuses_a_changed_wheel_before_it_makes_anything(
     assert not (tmp_path / "venv").exists()
 
 
+def test_install_py_clears_no_folder_that_holds_something_else(
+    packed: Packed, tmp_path: Path
+) -> None:
+    folder, other = unpacked(packed, tmp_path), tmp_path / "venv"
+    other.mkdir()
+    (other / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    with pytest.raises(install.Refused, match="holds other things than Bakeoff"):
+        install.install(str(folder), str(other))
+    assert (other / "pyvenv.cfg").exists()
+
+
 def unpacked(packed: Packed, where: Path) -> Path:
     with tarfile.open(packed.path) as file:
         file.extractall(where, filter="data")

@@ -56,7 +56,7 @@ def opened(archive: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """
     try:
         if archive.is_dir():
-            yield archive.absolute(), install.checked(str(archive))
+            yield archive.resolve(), install.checked(str(archive.resolve()))
             return
         cache.home().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="unpacked-", dir=cache.home()) as scratch:

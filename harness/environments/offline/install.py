@@ -146,14 +146,19 @@ def _run(*argv: str) -> None:
         raise Refused("{}: {}".format(what, "\n    ".join(errors)))
 
 
+def _is_empty(path: str) -> bool:
+    return os.path.isdir(path) and not os.listdir(path)
+
+
 def install(folder: str, where: str) -> dict[str, Any]:
     """Make a virtual environment and install Bakeoff there, from the archive's wheels alone."""
     told = checked(folder)
     problem = misfit(told["target"])
     if problem is not None:
         raise Refused(problem)
-    if os.path.isdir(where) and os.listdir(where) and not os.path.exists(where + "/pyvenv.cfg"):
-        raise Refused("{} is a folder with other things in it; name a new one".format(where))
+    earlier = os.path.join(where, "bin", "bakeoff")
+    if os.path.lexists(where) and not os.path.exists(earlier) and not _is_empty(where):
+        raise Refused("{} holds other things than Bakeoff; name a new folder".format(where))
     wheels = os.path.join(folder, "wheels")
     shared = ["--system-site-packages"] if told["without"] else []
     _run(sys.executable, "-I", "-m", "venv", "--clear", "--without-pip", *shared, where)
@@ -170,7 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Install Bakeoff here, without a network.")
     parser.add_argument("where", help="the folder of the new virtual environment")
     where = os.path.abspath(parser.parse_args().where)
-    folder = os.path.dirname(os.path.abspath(__file__))
+    folder = os.path.dirname(os.path.realpath(__file__))
     try:
         told = install(folder, where)
     except Refused as problem:

@@ -28,7 +28,7 @@ class Machine:
     @staticmethod
     def described(python: str | None, machine: str | None, glibc: str | None) -> Machine:
         """Read what was said of it, and take the rest from this machine."""
-        number = _PYTHON.fullmatch(python or platform.python_version())
+        number = _PYTHON.fullmatch(python or ".".join(map(str, sys.version_info[:3])))
         if number is None or int(number[1]) < 11:
             raise UsageError(f"--python {python}: Bakeoff needs 3.11 or later, written like 3.12.")
         kind, here = platform.libc_ver()
