@@ -35,7 +35,7 @@ Linear.forward = _flipped
 def screen(site: Site, *words: str) -> dict[str, Any]:
     verb = (sys.executable, "-P", "-m", "harness.cli", "screen", "--platform", "there.toml")
     told = site.hosts.run("h0", *verb, *words, "--json", check=False, timeout_s=800.0)
-    assert told.returncode == 1, told.stderr
+    assert (told.returncode, bool(told.stdout)) == (1, True), told.stderr
     found: dict[str, Any] = json.loads(told.stdout)
     return found
 

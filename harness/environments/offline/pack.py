@@ -59,7 +59,7 @@ def pack(order: PackOrder, out: Path, listener: BuildListener) -> Packed:
     if not out.parent.is_dir():
         raise UsageError(f"{out.parent} is no folder.")
     for reference in order.references:
-        lock_to_build(reference)
+        _require_wheels(reference)
     out = out.absolute()
     with tempfile.TemporaryDirectory(prefix=".bakeoff-pack-", dir=out.parent) as place:
         folder = Path(place) / "files"
@@ -141,14 +141,18 @@ def _newest_tried(
         ) from None
 
 
+def _require_wheels(reference: EnvironmentReference) -> None:
+    """Refuse what no wheels make, before anything is fetched."""
+    if lock_to_build(reference).sources:
+        raise BakeoffError(
+            f"{reference} is compiled where it is used: it needs its source and a compiler there."
+        )
+
+
 def _pack_environment(
     reference: EnvironmentReference, order: PackOrder, folder: Path, listener: BuildListener
 ) -> dict[str, str]:
     lock = lock_to_build(reference)
-    if lock.sources:
-        raise BakeoffError(
-            f"{reference} is compiled where it is used: it needs its source and a compiler there."
-        )
     there = order.machine.target(lock.python)
     build = BuildOrder(lock, reference, order.device, listener)
     items = build.choose(there.plan, f"has wheels for {there} of what the lock pins")
