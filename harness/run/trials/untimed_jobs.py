@@ -78,11 +78,11 @@ def disturbed(paths: RunPaths, plan: Plan) -> list[str]:
     }
     if not again:
         return []
-    from harness.analysis.analyse import estimate_cells  # heavy, and most sessions have none
+    from harness.analysis.analyse import analyse  # heavy, and most sessions have none
     from harness.analysis.explain.step_shares import is_disturbed
     from harness.store.dataset import Dataset
 
-    (cells,) = estimate_cells(Dataset([paths.root])).values()
+    cells = analyse(Dataset([paths.root])).cells
     timed = [cell for cell in cells if cell.key in again and cell.rate is not None]
     return [cell.key for cell in timed if is_disturbed(cell, again[cell.key])]
 
