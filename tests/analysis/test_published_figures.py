@@ -169,7 +169,7 @@ def find(**wanted: object) -> list[float]:
 
 def test_published_figures_are_those_of_their_sources() -> None:
     figures = published()
-    assert len(figures) == 135
+    assert len(figures) == 147
     assert all(figure.source for figure in figures)
     p100 = {"machine": "DGX-1 P100", "loader": "synthetic"}
     assert find(**p100, model="resnet50") == [219, 422, 852, 1734]
@@ -179,6 +179,28 @@ def test_published_figures_are_those_of_their_sources() -> None:
     assert find(machine="Cori KNL, 1 node", model="resnet50") == [9.56]
     assert find(machine="Cori KNL 7250", model="cosmoflow") == [1059, 1941]
     assert find(model="neuron-inverter") == [37.0, 0.63, 22.2, 1.39, 14.6, 0.6]
+
+
+def test_figures_of_tokens_and_of_other_networks_match_no_cell(tmp_path: Path) -> None:
+    text = RecordedCell(
+        workload="gpt2-124m",
+        factors={**FACTORS, "batch": 8},
+        behaviour=Behaviour(step_s=0.1, windows=10),
+    )
+    a100 = {**GPU, "accelerators": [{"model": "NVIDIA A100-SXM4-80GB", "count": 8}]}
+    run = write_run(tmp_path, [text], Recording(platform=a100, block_noise=0.0))
+    told = analyse(Dataset([run]))
+    assert find(model="mpt-125m") == [142830, 156468]
+    assert find(model="gpt2-small-classifier") == [143.3, 168.3]
+    assert nearest(told.cells[0], told.runs[0], published()) is None
+
+
+def test_bert_s_figures_are_of_a_variant_that_is_named(tmp_path: Path) -> None:
+    cell, run = measured(tmp_path, replace(RESNET, workload="bert-base"))
+    match = nearest(cell, run, published())
+    assert match is not None
+    assert match.figure.value == 119.60
+    assert "variant with dropout" in match.differences
 
 
 def test_sources_that_disagree_are_both_kept() -> None:

@@ -60,7 +60,7 @@ _FAMILIES = {
     "cosmoflow-lee": "cosmoflow",
 }
 _REDUCED = ("fp16", "bf16", "mixed")
-_UNIT = re.compile(r"^(images|samples|traces|volumes)/s$")
+_UNIT = re.compile(r"^(images|samples|sequences|traces|volumes)/s$")
 """Of one network these all mean its samples; figures per device or per node match nothing."""
 
 
