@@ -4,13 +4,13 @@
 
 Each run times two cells by turns, whole as `bakeoff run` does it: gate, proofs, blocks, then the
 jobs that trace steps. One has the code that is installed, the other a copy in which one thing is
-slow.
-Every plant trains the same network: what changes training the gate and the proofs refuse, and what
-multiplies more is refused for its multiplications. `FRAMEWORK/nothing` is the same cell twice.
+slow. Every plant trains the same network: what changes training the gate and the proofs refuse, and
+what multiplies more is refused for its multiplications. `FRAMEWORK/nothing` is the same cell twice.
 
-Named first: the largest part of the account is the planted one. Its size is held to the sleep that
-was planted, and where something computes more, to the whole difference of the timed steps, which no
-trace decides. A run that was cut off goes on; what is finished is only read.
+Named first: the planted part is the largest one of the account, and told from noise. Its size is
+held to the sleep that was planted, and where something computes more, to the whole difference of
+the timed steps, which no trace decides. A run that was cut off goes on; one that is finished is
+read, once its disturbed steps were traced again.
 """
 
 from __future__ import annotations
@@ -269,7 +269,10 @@ def verdict(told: Explanation, cause: Cause) -> tuple[bool, float | None, str]:
         f"{part_name(first)} first, {1e3 * named.difference_s:.2f} ms told, "
         f"{1e3 * wanted:.2f} planted; the steps differ by {1e3 * told.difference_s:.2f}"
     )
-    return part_name(first) == cause.part and told.first.label.endswith("B"), miss, said
+    is_named = part_name(first) == cause.part and told.first.label.endswith("B")
+    if not first.is_told:
+        said += "; not told from noise"
+    return is_named and first.is_told, miss, said
 
 
 def asked(pairs: list[str]) -> Iterator[tuple[str, str]]:
