@@ -25,6 +25,11 @@ def run_directories(names: Sequence[str]) -> list[Path]:
     found: list[Path] = []
     for name in names:
         place = next(places_of(name), None)
+        if place is None and name == LATEST:
+            raise RunError(
+                f"{name}: there is no such run, as none lies in {RUNS}/ here. "
+                "To make one: bakeoff run STUDY"
+            )
         if place is None:
             raise RunError(
                 f"{name}: there is no such run, neither here nor in {RUNS}/. "

@@ -91,7 +91,7 @@ def test_a_run_that_is_called_latest_is_meant_by_its_name(two: list[Path]):
 
 def test_where_there_is_no_run_latest_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(RunError, match="latest: there is no such run"):
+    with pytest.raises(RunError, match=r"none lies in runs/ here\. To make one: bakeoff run"):
         run_directories(["latest"])
 
 
