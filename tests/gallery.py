@@ -20,15 +20,9 @@ GALLERY = ROOT / "docs" / "gallery"
 BAKEOFF = Path(sys.executable).with_name("bakeoff")
 IN_USE = ("--set", "measure.turns=false", "--set", 'measure.tolerate=["contended"]')
 """For a machine that is never left alone: the pages say so."""
-ASKED = "Which framework trains a small network fastest on one core here? Does compiling it pay?"
 STUDIES = {
     "quickstart": ("quickstart",),
-    "frameworks": (
-        "frameworks",
-        *("--size", "small", "--set", 'matrix.workload="tinycnn"', "--set", "matrix.batch=16"),
-        *("--set", "matrix.threads=1", "--set", 'measure.until="2 s"'),
-        *("--set", f'question="{ASKED}"', "--set", 'measure.tolerate=["contended"]'),
-    ),
+    "frameworks": (str(ROOT / "examples" / "frameworks.toml"),),
     "lee2021": (
         "lee2021",
         *("--size", "smoke", "--only", "workload=read-traces", "--set", "measure.trials=6"),

@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
+from harness.analysis.explain.cells import pair_called
 from harness.analysis.explain.explanation import Explanation, explain
 from harness.analysis.explain.step_shares import UNEXPLAINED
 from harness.analysis.explain.words import causes, headline, part_name
+from harness.errors import UsageError
 from harness.store.attribution import Attribution, Operation, Part
 from harness.store.records import Gate
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult
+from tests.reports import samples
 from tests.reports.samples import cell
 
 BATCH, STEPS = 16, 20
@@ -287,3 +290,11 @@ def test_shares_are_those_of_the_quicker_half_of_the_traced_steps() -> None:
     found = explain(one, other, {one.key: mixed, other.key: attributed(less)}, seed=1)
     gaps = next(term for term in found.terms if term.key == ("", "host gaps"))
     assert gaps.first_s == pytest.approx(0.4e-3, rel=0.2)
+
+
+def test_of_cells_that_a_name_fits_the_one_most_like_the_other_is_meant():
+    demo = samples.demo()
+    one, other = pair_called(demo, "jax bf16", "torch")
+    assert (one.label, other.label) == ("alexnet · jax · bf16", "alexnet · torch · bf16")
+    with pytest.raises(UsageError, match="'jax' fits several cells"):
+        pair_called(demo, "jax", "torch")

@@ -13,8 +13,45 @@ from harness.store.layout import RunPaths
 from harness.verdicts.results import CellResult
 
 
+def pair_called(results: Results, first: str, second: str) -> tuple[CellResult, CellResult]:
+    """Find two cells; of those that two names fit, the pair that differs least, if that is one."""
+    ones, others = _fitting(results, first), _fitting(results, second)
+    apart = {
+        (one.key, other.key): len(_differing(one, other))
+        for one in ones
+        for other in others
+        if one.key != other.key
+    }
+    nearest_ones = [pair for pair, count in apart.items() if count == min(apart.values())]
+    if len(nearest_ones) != 1:
+        return cell_called(results, first), cell_called(results, second)
+    cells = {cell.key: cell for cell in (*ones, *others)}
+    (pair,) = nearest_ones
+    return cells[pair[0]], cells[pair[1]]
+
+
+def _differing(one: CellResult, other: CellResult) -> set[str]:
+    names = one.factors.keys() | other.factors.keys()
+    same = {name for name in names if one.factors.get(name) == other.factors.get(name)}
+    return names - same | ({"workload"} if one.workload != other.workload else set())
+
+
 def cell_called(results: Results, name: str) -> CellResult:
     """Find one cell by its name, by words that only its name has, or by the start of its key."""
+    found = _fitting(results, name)
+    if len(found) == 1:
+        return found[0]
+    named = {one.key: results.names[one.run, one.key] for one in results.cells}
+    if not found:
+        known = "\n    ".join(named.values())
+        hint = nearest(name, named.values())
+        raise UsageError(f"no cell is called '{name}'.{hint}\nCells:\n    {known}")
+    several = ", ".join(f"{named[one.key]} ({one.key})" for one in found)
+    raise UsageError(f"'{name}' fits several cells: {several}. Name one by more words or its key.")
+
+
+def _fitting(results: Results, name: str) -> list[CellResult]:
+    """Give the cells that a name fits."""
     named = {one.key: results.names[one.run, one.key] for one in results.cells}
     cells = {one.key: one for one in results.cells}
     exact = [key for key, one in named.items() if name in (one, key, cells[key].label)]
@@ -22,14 +59,7 @@ def cell_called(results: Results, name: str) -> CellResult:
     close = [key for key, one in named.items() if words and words <= set(_words(one))]
     close = close or [key for key, one in cells.items() if words <= set(_words(one.label))]
     found = exact or close or [key for key in named if len(name) > 3 and key.startswith(name)]
-    if len(found) == 1:
-        return cells[found[0]]
-    known = "\n    ".join(named.values())
-    if not found:
-        hint = nearest(name, named.values())
-        raise UsageError(f"no cell is called '{name}'.{hint}\nCells:\n    {known}")
-    several = ", ".join(f"{named[key]} ({key})" for key in found)
-    raise UsageError(f"'{name}' fits several cells: {several}. Name one by more words or its key.")
+    return [cells[key] for key in found]
 
 
 def _words(name: str) -> list[str]:

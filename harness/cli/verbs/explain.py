@@ -24,19 +24,20 @@ def command(run: str, first: str, second: str, *, as_json: bool) -> int:
     """Say why one of two cells takes longer for a step: which layers, in which pass, and what else.
 
     A and B are names as `bakeoff show` prints them, words that only one cell's name has, or keys of
-    cells. Cells that the gate did not find to compute the same are refused; of cells whose rates
-    cannot be told apart there is nothing to explain.
+    cells; where words fit several, the two are taken that differ least. Cells that the gate did not
+    find to compute the same are refused; of cells whose rates cannot be told apart there is nothing
+    to explain.
     """
     import_numpy()
     from harness.analysis.analyse import analyse
-    from harness.analysis.explain.cells import cell_called, explained
+    from harness.analysis.explain.cells import explained, pair_called
     from harness.analysis.read import run_directory
     from harness.store.dataset import Dataset
     from reports.text import explanation
 
     dataset = Dataset([run_directory(run)])
     results = analyse(dataset)
-    pair = [cell_called(results, name) for name in (first, second)]
+    pair = pair_called(results, first, second)
     found = explained(results, *pair)
     names = [_name(results, cell) for cell in (found.first, found.second)]
     emit(
