@@ -6,6 +6,7 @@ Names of studies take those alone; ``--pages-only`` writes the pages from the ru
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,7 @@ def main(arguments: list[str]) -> None:
     work.mkdir(parents=True, exist_ok=True)
     for name in asked.names or STUDIES:
         if not asked.pages_only:
+            shutil.rmtree(work / "runs" / name, ignore_errors=True)  # what was measured before
             subprocess.run([BAKEOFF, "run", *STUDIES[name], "--name", name], cwd=work, check=True)
         # A pipe takes the page alone, without the files that would lie beside it.
         words = [BAKEOFF, "report", name, "--output", "/dev/stdout"]
