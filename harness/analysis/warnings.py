@@ -53,7 +53,7 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
     trials = [trial for cell in results.cells for trial in cell.trials]
     return (
         *too_efficient(results),
-        *_completeness(dataset, trials),
+        *_completeness(dataset, results, trials),
         *_provenance(dataset, results),
         *_starts(results.cells),
         *_claims(results.cells),
@@ -68,14 +68,16 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
     )
 
 
-def _completeness(dataset: Dataset, trials: Sequence[TrialResult]) -> Iterator[str]:
+def _completeness(
+    dataset: Dataset, results: Results, trials: Sequence[TrialResult]
+) -> Iterator[str]:
     if dataset.left_out:
         yield (
             f"{counted(dataset.left_out, 'trial')} of another origin than "
             f"{' or '.join(dataset.origins)} left out."
         )
     else:
-        yield from _left(dataset)
+        yield from _left(dataset, results)
     others = [origin for origin in dataset.origins if origin != "measured"]
     if others:
         yield f"These results include {' and '.join(others)} trials; they measure no machine."
@@ -87,14 +89,21 @@ def _completeness(dataset: Dataset, trials: Sequence[TrialResult]) -> Iterator[s
         yield f"{counted(wordless, 'trial')} ended well but gave no rate; not counted."
 
 
-def _left(dataset: Dataset) -> Iterator[str]:
-    """Name the runs that were not carried out to their end."""
+def _left(dataset: Dataset, results: Results) -> Iterator[str]:
+    """Name the runs that were not carried out to their end, or to where enough was known."""
+    repetitions = {run.name: run.repetition for run in results.runs}
     outcomes: dict[str, dict[str, dict[TrialName, Outcome]]] = {}
     for trial in dataset.trials:
         of_run = outcomes.setdefault(trial.run, {})
         of_run.setdefault(trial.outcome.cell_key, {})[trial.name] = trial.outcome
     for run in dataset.runs:
-        count = read_due(run.paths, outcomes.get(run.info.name, {})).count()
+        due = read_due(run.paths, outcomes.get(run.info.name, {}))
+        told = repetitions[run.info.name]
+        if told is not None:
+            due.leave({**due.left_after, **told.left})
+            if told.stopped:
+                due.stop_after(told.blocks)
+        count = due.count()
         if count.left:
             which = "The run" if len(dataset.runs) == 1 else run.info.name
             yield f"{which} is not complete: {count}."
