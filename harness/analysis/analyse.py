@@ -117,11 +117,14 @@ def estimate_cells(
             trials[place] = [judged(*both, common) for both in read_streams(own)]
     return {
         run.info.name: [
-            _cell(
-                run,
-                cell,
-                _believed(run, trials[run.info.name, cell.key]),
-                gate_results.gate_of(run, cell, ran.get((run.info.name, cell.key), ())),
+            replace(
+                _cell(
+                    run,
+                    cell,
+                    _believed(run, trials[run.info.name, cell.key]),
+                    gate_results.gate_of(run, cell, ran.get((run.info.name, cell.key), ())),
+                ),
+                left_out=dataset.others.get((run.info.name, cell.key)),
             )
             for cell in run.cells
         ]

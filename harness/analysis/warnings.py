@@ -34,8 +34,8 @@ _GATE_WORDS = {
         "could not be examined by the equivalence gate and cannot be ranked",
     ),
     IN_PART: (
-        "was proved in part only: nothing shows its gradients and its updates",
-        "were proved in part only: nothing shows their gradients and their updates",
+        "was proved in part only: its result of the gate says what is not shown",
+        "were proved in part only: their results of the gate say what is not shown",
     ),
     NOT_CHECKED: (
         "was not checked for computing the same thing as the others",

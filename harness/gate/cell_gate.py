@@ -23,7 +23,7 @@ from harness import plugins
 from harness.environments import cache, worker_python
 from harness.environments.worker_python import Interpreter
 from harness.errors import Unavailable
-from harness.gate import layers, ranks, semantics
+from harness.gate import layers, own_updates, ranks, semantics
 from harness.gate import tolerances as arithmetic
 from harness.gate.conditions import Circumstances
 from harness.gate.feed import examination as feed
@@ -257,6 +257,6 @@ class _Workplace:
 def _code_digest() -> str:
     """Digest the host's code that decides a result."""
     whole = hashlib.sha256(code_digest().encode())
-    for module in (arithmetic, semantics, layers, ranks):
+    for module in (arithmetic, semantics, layers, own_updates, ranks):
         whole.update(Path(module.__file__ or "").read_bytes())
     return whole.hexdigest()

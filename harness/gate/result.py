@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
 from typing import Any
 
 from harness import plugins
+from harness.gate.own_updates import EPSILON
 from harness.gate.semantics import TensorComparison, held
 from harness.plan.cell import Cell
 from harness.store.records import (
@@ -21,11 +22,10 @@ from harness.store.records import (
 )
 from harness.study.framework import framework_info
 from harness.worker.network.shapes import sites
+from harness.worker.network.workload import SGD
 
-WITHOUT_FLOAT64 = (
-    "the whole network in float64: its layers' outputs, its loss and every gradient",
-    "updates: what the optimiser makes of gradients, and running statistics",
-)
+WITHOUT_FLOAT64 = "the whole network in float64: its layers' outputs, its loss and every gradient"
+WITHOUT_UPDATES = "updates: what the optimiser makes of gradients, and running statistics"
 """What nobody has seen of a framework that computes in narrower types only."""
 
 
@@ -98,14 +98,24 @@ def joined(semantics: GatePart, timed: GatePart, cell: Cell, at: str) -> Result:
     layers = f"{precision} layer by layer, {_error(timed.finding)}"
     if semantics.finding is None:
         declared = _declared(cell)
-        detail = f"{layers}{at}; not in float64: {semantics.why}"
+        updates = ", and the optimiser's updates" if timed.finding.has_updates else ""
+        detail = f"{layers}{updates}{at}; not in float64: {semantics.why}"
         detail += f"; declared to differ: {declared}" if declared else ""
-        return result(IN_PART, detail, not_shown=WITHOUT_FLOAT64)
+        return result(IN_PART, detail, not_shown=tuple(_left_open(timed)))
     how = _compiled(semantics) if cell.factors.get("compile") else ""
     detail = f"float64{how}, {_error(semantics.finding)}; {layers}{at}"
     if semantics.finding.named or timed.finding.named:
         return result(NAMED, f"{_declared(cell)}; else {detail}")
     return result(EQUIVALENT, detail)
+
+
+def _left_open(timed: GatePart) -> Iterator[str]:
+    """Say what nobody has seen of a framework that computes in narrower types only."""
+    assert timed.finding is not None
+    yield WITHOUT_FLOAT64
+    if not timed.finding.has_updates:
+        yield WITHOUT_UPDATES
+    yield from (timed.facts or {}).get("not_shown", ())
 
 
 def _compiled(semantics: GatePart) -> str:
@@ -116,8 +126,9 @@ def _compiled(semantics: GatePart) -> str:
 
 def _declared(cell: Cell) -> str:
     """Describe the declared differences of a framework that concern this network."""
-    walked = sites(plugins.workload(cell.workload).network)
-    names = [name for site in walked for name in held(site)]
+    workload = plugins.workload(cell.workload)
+    names = [name for site in sites(workload.network) for name in held(site)]
+    names += [] if isinstance(workload.optimiser, SGD) else [EPSILON]
     differs = framework_info(cell.adapter).differs
     found = [one.why for one in differs if any(fnmatch(name, one.tensors) for name in names)]
     return "; ".join(dict.fromkeys(found))

@@ -40,6 +40,8 @@ class TensorComparison:
     """The first layer that differs and by how much."""
     named: bool = False
     """Whether it agrees only once the declared difference is accounted for."""
+    has_updates: bool = False
+    """Whether updates from the framework's own gradients were among them."""
 
 
 @dataclass(frozen=True)

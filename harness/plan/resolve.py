@@ -14,6 +14,7 @@ from harness.plan.cell import Cell, cell_key
 from harness.plan.rules import (
     checkpoint_rules,
     message_rules,
+    network_rules,
     platform_rules,
     strategy_rules,
     stripe_rules,
@@ -197,6 +198,7 @@ class Resolver:
         reason = reason or checkpoint_rules.why_not(work, factors, self._platform)
         reason = reason or stripe_rules.why_not(work, factors, self._own)
         reason = reason or message_rules.why_not(work, factors, scale)
+        reason = reason or network_rules.why_not(work, info, factors)
         if reason is not None:
             return reason
         missing = self._no_environment(environment(framework, factors))

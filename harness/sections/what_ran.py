@@ -12,6 +12,7 @@ from harness.analysis.tables import Column, Table, filled, shown_row
 from harness.sections.contract.blocks import Block, Facts, Fold, Note, Sheet
 from harness.sections.contract.section import Section
 from harness.verdicts.results import CellResult
+from harness.verdicts.what_ran import NOT_PROBED
 
 _NAMES = ("workload", "cell", "machine")
 _COLUMNS = (
@@ -24,6 +25,13 @@ _COLUMNS = (
     Column("threads", "threads", "count"),
     Column("interop_threads", "interop threads", "count"),
     Column("busy_threads", "busy threads", "count"),
+    Column("clock", "clock", "name"),
+    Column("engine", "engine", "name"),
+    Column("blas", "BLAS", "name"),
+    Column("graph", "graph mode", "flag"),
+    Column("input_s", "input of a step", "seconds"),
+    Column("forward_s", "forward pass", "seconds"),
+    Column("backward_s", "backward pass", "seconds"),
     Column("layout", "layout", "name"),
     Column("onednn_isa", "oneDNN takes", "long"),
     Column("onednn_primitives", "oneDNN primitives a step", "number"),
@@ -41,17 +49,23 @@ _COLUMNS = (
     Column("variables", "variables", "long"),
     Column("probe", "probe"),
 )
+_TOLD = ("clock", "engine", "graph", "layout")
 
 
 def what_ran(results: Results) -> Table:
-    """Lay out one row per cell; none where nothing was probed and nothing contradicts."""
+    """Lay out one row per cell that told something; its probe, or its trials where none can be."""
     rows = [
         (ranking.workload, ranking.name(cell), ranking.machine(cell), *_row(cell))
         for ranking in results.rankings
         for cell in (*ranking.cells, *ranking.set_aside, *ranking.without)
-        if cell.ran.probe != "not probed" or cell.ran.contradictions
+        if cell.ran.probe != NOT_PROBED or cell.ran.contradictions or _tells(cell)
     ]
     return Table("what-ran", "What really ran in each cell", _COLUMNS, tuple(rows))
+
+
+def _tells(cell: CellResult) -> bool:
+    """Whether a framework without a probe says in its trials how it computed."""
+    return any(cell.ran.facts.get(name) is not None for name in _TOLD)
 
 
 def _by_cell(table: Table) -> Iterator[tuple[str, str]]:
@@ -81,6 +95,7 @@ def _row(cell: CellResult) -> tuple[Any, ...]:
         "onednn_primitives": _sum(facts.get("onednn_primitives")),
         "first_step_cold_s": cell.ran.first_step_cold_s,
         "compile_s": cell.ran.compile_s,
+        "blas": cell.versions.get("blas"),
         "variables": _variables(facts.get("variables")),
         "probe": cell.ran.probe,
     }
@@ -106,9 +121,10 @@ def _sum(counts: Mapping[str, float] | None) -> float | None:
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     yield Note(
         "What the frameworks and their libraries say they used, watched once per cell outside any "
-        "timed trial. “Compiling” is what a compiler counted itself. Where a framework keeps that "
-        "to itself it is unknown, and the first step from empty caches less a usual step is the "
-        "most it can have been. “Variables” are those that steer libraries, as "
+        "timed trial; of a framework without a probe, what its trials say. Times of input and of "
+        "both passes are a program's own, from its log. “Compiling” is what a compiler counted "
+        "itself. Where a framework keeps that to itself it is unknown, and the first step from "
+        "empty caches less a usual step is the most it can have been. “Variables” are those that steer libraries, as "
         "the workers had them."
     )
     table = what_ran(results)

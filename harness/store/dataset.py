@@ -56,6 +56,12 @@ class Dataset:
         """What could not be read, and was left out."""
         self.left_out = len(complete) - len(self.trials)
         """Complete trials of other origins."""
+        self.others: dict[tuple[str, str], str] = {
+            (trial.run, trial.outcome.cell_key): trial.outcome.origin
+            for trial in complete
+            if trial.outcome.origin not in self.origins
+        }
+        """By run and cell, the origin of a trial that was left out."""
         self._has_samples = False
 
     def sql(self, text: str) -> QueryResult:

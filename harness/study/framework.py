@@ -14,6 +14,7 @@ from harness.study.factors import FACTORS, Factor
 from harness.study.framework_file import (
     Difference,
     FrameworkFile,
+    Lack,
     OptionTable,
     Reader,
     RequirementTable,
@@ -57,6 +58,7 @@ class FrameworkInfo:
     variables: Variables
     requires: tuple[Requirement, ...]
     differs: tuple[Difference, ...]
+    lacks: tuple[Lack, ...]
     path: Path
 
     def default(self, factor: str) -> Value:
@@ -164,6 +166,7 @@ def read_framework(path: Path) -> FrameworkInfo:
         variables=file.variables,
         requires=tuple(one for one in requires if one is not None),
         differs=file.differs,
+        lacks=file.lacks,
         path=path,
     )
 

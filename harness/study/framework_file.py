@@ -34,6 +34,19 @@ class RequirementTable(Table):
     """The reason, as the plan prints it."""
 
 
+class Lack(Table):
+    """What of a network a framework has no lowering for; a plan says it before anything starts."""
+
+    network: str = Field(min_length=1)
+    """A layer's class, "volumes", "groups" or "sequences", or the name of a workload."""
+    device: str | None = None
+    """The device that this is about; if not given, all."""
+    compile: bool | None = None
+    """Whether it is about compiled steps; if not given, about all."""
+    why: str = Field(min_length=1)
+    """The reason, as the plan prints it."""
+
+
 class Difference(Table):
     """What a framework computes otherwise than the vocabulary says, and does so knowingly."""
 
@@ -125,4 +138,5 @@ class FrameworkFile(Table):
     requires: Listed[RequirementTable] = ()
     """What platforms must offer."""
     differs: Listed[Difference] = ()
+    lacks: Listed[Lack] = ()
     """Named differences: the gate ranks such cells with a mark."""

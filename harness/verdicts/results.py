@@ -250,6 +250,8 @@ class CellResult:
     against: str | None = field(default=None, metadata=_PLACE)
     """The cell of side A that it is held against, in a session of two sides."""
     ran: WhatRan = field(default_factory=lambda: WhatRan())
+    left_out: str | None = None
+    """The origin of trials of it that were left out, such as a stand-in's; None if none were."""
 
     @property
     def task(self) -> str:

@@ -63,7 +63,11 @@ def _across_runs(ranking: Ranking) -> str:
 def sentence(ranking: Ranking) -> str:
     """Answer for one workload, with the interval, or say that nothing can be said."""
     if not ranking.cells:
-        ran = any(cell.trials for cell in (*ranking.without, *ranking.set_aside))
+        unranked = (*ranking.without, *ranking.set_aside)
+        others = sorted({cell.left_out for cell in unranked if cell.left_out})
+        if others and not any(cell.trials for cell in unranked):
+            return f"{_of_origin(others)}, so there is no answer yet."
+        ran = any(cell.trials for cell in unranked)
         what = "gave a number that counts" if ran else "was run"
         return f"No trial {what}, so there is no answer yet."
     if len({c.run for c in ranking.cells}) > 1:
@@ -78,6 +82,11 @@ def sentence(ranking: Ranking) -> str:
     if not told:
         return f"{_highest(ranking, leader)}; no comparison was made."
     return told if is_answered(ranking) else f"{_highest(ranking, leader)}. {told}"
+
+
+def _of_origin(origins: Sequence[str]) -> str:
+    """Say that trials were run, and why none of them is shown."""
+    return f"Every trial is of the origin {' or '.join(origins)} and left out"
 
 
 def _of_messages(ranking: Ranking) -> str:
@@ -114,6 +123,9 @@ def _question(results: Results, ranked: Sequence[Ranking]) -> str:
 
 def _why_none(cell: CellResult) -> str:
     """Say why no trial of a cell gave a number that counts."""
+    if not cell.trials and cell.left_out:
+        told = _of_origin([cell.left_out])
+        return told[:1].lower() + told[1:]
     if not cell.trials:
         return "no trial was run"
     for trial in cell.trials:

@@ -10,7 +10,7 @@ import pytest
 
 from harness.gate import cell_gate, gate
 from harness.gate.processes import side_by_side
-from harness.gate.result import WITHOUT_FLOAT64, GatePart, Result, joined
+from harness.gate.result import WITHOUT_FLOAT64, WITHOUT_UPDATES, GatePart, Result, joined
 from harness.gate.semantics import TensorComparison
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan, make_plan
@@ -73,7 +73,7 @@ def test_a_framework_without_float64_is_proved_in_part_and_says_what_is_not_show
     result = joined(narrow, TIMED, cell, "")
     assert result.state == IN_PART
     assert "not in float64: it computes in float32 only" in result.detail
-    assert result.not_shown == WITHOUT_FLOAT64
+    assert result.not_shown == (WITHOUT_FLOAT64, WITHOUT_UPDATES)
 
 
 def test_what_a_framework_without_float64_declares_is_said_where_it_matters(cell) -> None:

@@ -52,13 +52,51 @@ def singa(change: tuple[str, str] | None = None) -> Subject:
 def test_caffe_s_net_computes_the_network(network, caffe, timed) -> None:
     finding = timed(caffe(), network=network)
     assert finding.differs is None
+    assert finding.has_updates
     assert finding.error > 1e-9
 
 
 def test_singa_s_model_computes_the_network(timed) -> None:
     finding = timed(singa(), network=line)
     assert finding.differs is None
+    assert finding.has_updates
     assert finding.error > 1e-9
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('PLAIN = [("lr_mult", 1)', 'PLAIN = [("lr_mult", 2)'), "'s bias after update 1 of its"),
+        (('PLAIN = [("lr_mult", 1), ("decay_mult", 0)]', 'PLAIN = [("lr_mult", 1)]'), "'s bias"),
+    ],
+)
+def test_rates_and_decays_of_caffe_s_parameters_are_held(change, words, caffe, timed) -> None:
+    finding = timed(caffe(change))
+    assert "the optimiser: " in finding.differs
+    assert words in finding.differs
+
+
+def test_a_momentum_that_caffe_lacks_shows_in_the_second_update(tmp_path, timed) -> None:
+    solver = "harness/worker/adapters/caffe/solver.py"
+    wrong = Subject(
+        "caffe",
+        {solver: ('("momentum", rule.momentum)', '("momentum", 0.0)')},
+        stands_in="torch",
+        beside=ADAPTERS / "caffe" / "pycaffe",
+        env={"CAFFE_BIN": str(program(tmp_path, "bvlc"))},
+    )
+    assert "after update 2 of its own gradients" in timed(wrong).differs
+
+
+def test_a_rate_of_its_own_that_singa_gives_to_biases_is_caught(timed) -> None:
+    training = "harness/worker/adapters/singa/training.py"
+    wrong = Subject(
+        "singa",
+        {training: ("lr=rate, beta_1=rule.beta1", "lr=2 * rate, beta_1=rule.beta1")},
+        stands_in="torch",
+        beside=ADAPTERS / "singa" / "stand_in",
+    )
+    assert " after update 1 of its own gradients" in timed(wrong, network=line).differs
 
 
 def test_an_alpha_that_caffe_divides_by_the_size_is_caught(caffe, timed) -> None:

@@ -33,6 +33,9 @@ Made, all float64 and in the canonical layouts, whatever the framework computed 
                            one with a ``restart/T`` parameters and statistics are set to it;
                            the optimiser's own state is always kept
     layer/PATH/output, layer/PATH/input-gradient, layer/PATH/gradient/KIND      KIND: weight, bias …
+    own/T/gradient/PARAMETER       } of a subject with a door ``own_updates``, which computes in a
+    own/T/after/PARAMETER          } narrow type only: what update T = 1 .. made of gradients of its
+                                   own; T = 0 is what it started from. Of each so many items
     layer/PATH/statistic/KIND      running statistics after that pass of a batch norm from initial;
                            not asked of the reference: the host knows the input's moments
 
@@ -112,7 +115,16 @@ class Subject(Protocol):
         """Open one layer alone, freshly loaded; with or without the gradient of its input."""
 
     def facts(self) -> Mapping[str, Any]:
-        """Say what the examination ran with, for example its compiler or why it ran eagerly."""
+        """Say what the examination ran with, for example its compiler or why it ran eagerly.
+
+        ``not_shown`` are texts: what of the timed step it leaves open.
+        """
+
+
+OWN_UPDATES = 3
+"""Momentum shows in the second one, and a moment's correction for its start in each."""
+OWN_ITEMS = 65_536
+"""So many of each tensor at most: optimisers work item by item."""
 
 
 def examine(adapter: Any, workload: Any, given_path: str, made_path: str) -> None:
@@ -140,6 +152,7 @@ def examine(adapter: Any, workload: Any, given_path: str, made_path: str) -> Non
     if given.about.get("layers"):
         subject.load(initial)
         _layers(subject, given, made)
+        _own_updates(subject, given, made)
     made.close({"request": dict(given.about), "facts": dict(subject.facts())})
 
 
@@ -217,6 +230,16 @@ def _updates(subject: Subject, given: Folder, made: Writer) -> None:
         subject.update(*batch)
         prefix = "after/{}/".format(update)
         put_thinned(made, prefix, subject.state(), given.about.get("thin", 0))
+
+
+def _own_updates(subject: Subject, given: Folder, made: Writer) -> None:
+    opened = door(subject, "own_updates")
+    if opened is None:
+        return
+    subject.load(given.under("initial/"))
+    batch = given.tensors["input"], given.tensors["target"]
+    for update, stream in enumerate(opened(*batch, OWN_UPDATES)):
+        put_thinned(made, "own/{}/".format(update), stream, OWN_ITEMS)
 
 
 def _layers(subject: Subject, given: Folder, made: Writer) -> None:

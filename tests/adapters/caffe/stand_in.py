@@ -68,6 +68,11 @@ class Caffe:
 
     def set_up(self, path):
         net = prototxt.read(Path(path).read_text(encoding="utf-8"))
+        if self.dialect == "intel":
+            engine = prototxt.one(net, "engine") or "MKLDNN"
+            self.say("net.cpp", 206, f'Initializing net from parameters: \n\nengine: "{engine}"')
+        elif any(prototxt.one(one, "engine") for one in (net, *prototxt.every(net, "layer"))):
+            self.fail("upgrade_proto.cpp", 90, 'has no field named "engine"')
         shapes = blobs.infer(net, self.open_source(net)).tops
         for layer in prototxt.every(net, "layer"):
             name = prototxt.one(layer, "name")
@@ -194,13 +199,11 @@ def main():
     parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("--version", action="version", version="caffe version 1.0.0-stand-in")
     parser.add_argument("command", choices=("train", "time"))
-    for name in ("-solver", "-model", "-gpu", "-engine"):
+    for name in ("-solver", "-model", "-gpu"):
         parser.add_argument(name)
     parser.add_argument("-iterations", type=int, default=50)
     options = parser.parse_args()
     caffe = Caffe(options.dialect, options.gpus)
-    if options.engine and options.dialect == "bvlc":
-        sys.exit("ERROR: unknown command line flag 'engine'")
     getattr(caffe, options.command)(options)
 
 

@@ -9,9 +9,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from harness import plugins
+from harness.plan.rules import network_rules
+from harness.study.framework import framework_info
 from harness.worker import place
 from harness.worker.adapters.caffe import blobs, prototxt
 from harness.worker.adapters.caffe.blobs import convolved, pooled
+from harness.worker.adapters.caffe.engines import Engines
 from harness.worker.adapters.caffe.solver import solver
 from harness.worker.adapters.caffe.training_net import lower
 from harness.worker.contracts import Unsupported
@@ -36,6 +40,7 @@ from tests.adapters.tinygrad import every_layer
 from tests.scales import fed
 
 ALONE = place.find({})
+BVLC = Engines("bvlc", None)
 POSSIBLE = ("tinycnn", "alexnet", "alexnet_caffe", "alexnet_chien", "resnet50", "neuron_inverter")
 
 
@@ -50,8 +55,8 @@ def training(shape: tuple[int, ...], *layers: Layer) -> Training:
     return Training("x", "X", "images", Network(shape, layers), "cross-entropy", rule, data, 0, 0)
 
 
-def net(made: Training, batch: int = 2) -> prototxt.Message:
-    message, _ = lower(made, fed(made, {"batch": batch}, ALONE))
+def net(made: Training, batch: int = 2, engines: Engines = BVLC) -> prototxt.Message:
+    message, _ = lower(made, fed(made, {"batch": batch}, ALONE), engines)
     return prototxt.read(prototxt.write(message))
 
 
@@ -80,7 +85,7 @@ def test_the_prototxt_learns_the_published_number_of_parameters(name: str) -> No
     "made", [*map(workload, POSSIBLE), every_layer.WORKLOAD], ids=lambda one: one.name
 )
 def test_every_layer_comes_out_in_the_described_shape(made: Training) -> None:
-    message, tops = lower(made, fed(made, {"batch": 2}, ALONE))
+    message, tops = lower(made, fed(made, {"batch": 2}, ALONE), BVLC)
     inferred = {layer: shape for (layer, _), shape in blobs.infer(message).tops.items()}
     for site in sites(made.network):
         is_line = len(made.network.input) == 2 and len(site.output) == 2
@@ -92,6 +97,43 @@ def test_every_layer_comes_out_in_the_described_shape(made: Training) -> None:
 def test_volumes_are_an_honest_hole(name: str) -> None:
     with pytest.raises(Unsupported, match="Caffe pools pictures only"):
         net(workload(name))
+
+
+@pytest.mark.parametrize(
+    ("engine", "of_net", "of_sum"),
+    [
+        (None, None, "CAFFE"),
+        ("MKLDNN", "MKLDNN", "CAFFE"),
+        ("MKL2017", "MKL2017", None),
+        ("CAFFE", "CAFFE", None),
+    ],
+)
+def test_intel_s_sums_are_caffe_s_own_where_mkl_dnn_s_may_train_wrongly(
+    engine: str | None, of_net: str | None, of_sum: str | None
+) -> None:
+    message = net(workload("tinycnn"), engines=Engines("intel", engine))
+    assert prototxt.one(message, "engine") == of_net
+    named = {
+        prototxt.one(one, "name"): prototxt.one(one, "engine")
+        for one in prototxt.every(message, "layer")
+    }
+    assert {name for name, own in named.items() if own} == ({"block"} if of_sum else set())
+    assert named["block"] == of_sum
+
+
+@pytest.mark.parametrize("name", sorted(plugins.workload_names()))
+def test_a_plan_knows_which_networks_have_no_net(name: str) -> None:
+    made = plugins.workload(name)
+    if not isinstance(made, Training):
+        return
+    factors = {"device": "cpu", "compile": False}
+    why = network_rules.why_not(made, framework_info("caffe"), factors)
+    try:
+        net(made)
+    except Unsupported:
+        assert why is not None
+    else:
+        assert why is None
 
 
 def test_the_net_of_tinycnn_is_the_accepted_one(golden: Callable[[str, str], None]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from harness.analysis.read import read_results
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.run.session import start
@@ -21,6 +22,7 @@ from harness.study.study import load_study
 from harness.worker import job as jobs
 from harness.worker.adapters.caffe.program import CaffeFailed, time_net, train
 from harness.worker.gate import tensors
+from reports.text.answer import sentence
 from tests.planted_secrets import KINDS, planted
 from tests.scales import parted
 from workloads.tinycnn import WORKLOAD
@@ -133,6 +135,41 @@ def test_engines_are_intel_s(tmp_path: Path) -> None:
     (failed,) = told(work(tmp_path, options={"engine": "MKL2017"}), "failed")
     assert failed["message"] == "only Intel's flavour has engines; use caffe@intel"
     assert told(work(tmp_path, "intel", options={"engine": "MKL2017"}), "finished")
+
+
+def test_what_ran_names_the_engine_that_the_program_says(tmp_path: Path) -> None:
+    assert told(work(tmp_path), "facts")[0]["facts"]["engine"] == "CAFFE"
+    facts = told(work(tmp_path, "intel"), "facts")[0]["facts"]
+    assert facts["engine"] == "MKLDNN", "the build's own"
+    assert facts["input_s"] > 0
+    asked = work(tmp_path, "intel", options={"engine": "MKL2017"})
+    assert told(asked, "facts")[0]["facts"]["engine"] == "MKL2017"
+
+
+def test_layers_are_timed_once_for_all_trials_of_a_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_CAFFE_TIMES", str(tmp_path / "times"))
+    facts, one = [], program(tmp_path, "bvlc")
+    monkeypatch.setattr("tests.adapters.caffe.test_worker.program", lambda *_: one)
+    for name in ("trial-1", "trial-2"):
+        (tmp_path / name).mkdir()
+        facts.append(told(work(tmp_path / name), "facts")[0]["facts"])
+    assert (tmp_path / "trial-1" / "caffe" / "time.log").exists()
+    assert not (tmp_path / "trial-2" / "caffe" / "time.log").exists()
+    assert facts[0]["forward_s"] == facts[1]["forward_s"] > 0
+
+
+def test_another_program_of_that_name_is_timed_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_CAFFE_TIMES", str(tmp_path / "times"))
+    one = program(tmp_path, "bvlc")
+    monkeypatch.setattr("tests.adapters.caffe.test_worker.program", lambda *_: one)
+    for seconds in (1, 2):
+        os.utime(one, (seconds, seconds))
+        work(tmp_path)
+    assert len(list((tmp_path / "times").glob("*.log"))) == 2
 
 
 def test_a_probe_says_what_each_layer_takes(tmp_path: Path) -> None:
@@ -296,6 +333,10 @@ def test_a_session_keeps_stand_ins_apart_from_what_was_measured(
     assert outcomes
     assert {(one["outcome"], one["origin"]) for one in outcomes} == {("ok", "stand-in")}
     assert not Dataset([tmp_path / "run"]).trials
+    results = read_results([tmp_path / "run"])
+    (ranking,) = results.rankings
+    said = "Every trial is of the origin stand-in and left out, so there is no answer yet."
+    assert sentence(ranking) == said
     flavours = [
         event["versions"]["flavour"]
         for path in tmp_path.glob("run/cells/*/trial-1/events.0.jsonl")

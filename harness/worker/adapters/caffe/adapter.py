@@ -1,21 +1,28 @@
 """Open the caffe program for a worker: BVLC's, or Intel's flavour of it.
 
-Which one, the environment says: ``caffe`` runs CAFFE_BIN, ``caffe@intel`` INTEL_CAFFE_BIN, which
-understands ``-engine``. Defaults and why: the engine is the build's own; threads are all that the
+Which one, the environment says: ``caffe`` runs CAFFE_BIN, ``caffe@intel`` INTEL_CAFFE_BIN, whose
+nets name an engine. Defaults and why: the engine is the build's own; threads are all that the
 rank may use; on a GPU, the rank's own. Caffe computes in fp32 and trains with one process, which
 drives several GPUs with ``several-gpus``: each takes a batch of its own, and the gradients' mean is
 what all are updated by.
+
+``caffe time`` says what each pass and layer takes, and what Caffe made of the net. It is run once
+for each net of a cell, and what it printed is kept beside the cell's compile caches.
 """
 
 from __future__ import annotations
 
 import builtins
+import hashlib
 import os
 import resource
+import shutil
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from harness.worker import loop
-from harness.worker.adapters.caffe import blobs, program, prototxt
+from harness.worker.adapters.caffe import blobs, builds, program, prototxt
+from harness.worker.adapters.caffe.engines import Engines
+from harness.worker.adapters.caffe.log import Log
 from harness.worker.adapters.caffe.solver import solver
 from harness.worker.adapters.caffe.training_net import lower
 from harness.worker.contracts import Unsupported
@@ -33,6 +40,8 @@ if TYPE_CHECKING:
 
 ITERATIONS = 5
 PROGRAMS = {"bvlc": ("CAFFE_BIN", "caffe"), "intel": ("INTEL_CAFFE_BIN", "caffe")}
+TIMES = "BAKEOFF_CAFFE_TIMES"
+"""The variable that names the folder for what ``caffe time`` printed."""
 
 
 class WrongShape(Exception):
@@ -48,9 +57,9 @@ class CaffeActivity:
         self.units: Mapping[str, float] = {workload.unit: float(feed.batch_per_rank)}
         self._feed = feed
         source = None if feed.files is None else adapter.lay(opened(feed)[0].paths[0])
-        self.net, tops = lower(workload, feed, source)
+        self.net, tops = lower(workload, feed, adapter.engines, source)
         self._net_path = adapter.write("net.prototxt", self.net)
-        self.timing = adapter.time_net(self._net_path)
+        self.timing = adapter.timed_before(self._net_path) or adapter.time_net(self._net_path)
         self._assert_shapes(tops)
 
     def time(self) -> Any:
@@ -99,9 +108,7 @@ class CaffeAdapter:
     def __init__(self, job: Job, place: Place) -> None:
         self.flavour = os.environ.get("BAKEOFF_CAFFE_FLAVOUR", "bvlc")
         self.device = str(job.factors.get("device") or "cpu")
-        self._engine: Optional[str] = job.options.get("engine")
-        if self._engine and self.flavour != "intel":
-            raise Unsupported("only Intel's flavour has engines; use caffe@intel")
+        self.engines = Engines(self.flavour, job.options.get("engine"))
         if self.device == "gpu" and self.flavour == "intel":
             raise Unsupported("Intel's flavour computes on CPUs")
         variable, name = PROGRAMS[self.flavour]
@@ -114,17 +121,22 @@ class CaffeAdapter:
         self._timing: Dict[str, Any] = {}
 
     def versions(self) -> Mapping[str, str]:
-        """Name the program's version and flavour."""
-        return {"caffe": program.version(self._argv, self._env), "flavour": self.flavour}
+        """Name the program's version and flavour, and what it computes products with."""
+        return {
+            "caffe": self._version(),
+            "flavour": self.flavour,
+            **builds.beneath(builds.loaded_by(self._argv[0], self._env)),
+        }
 
     def activity(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> CaffeActivity:
         """Write the net, and time it once, which shows what Caffe made of it."""
         activity = CaffeActivity(self, workload, feed)
-        layers = activity.timing.layers
+        timing = activity.timing
         self._timing = {
-            "forward_s": activity.timing.passes["forward"],
-            "backward_s": activity.timing.passes["backward"],
-            "input_s": layers.get("input", {}).get("forward"),
+            "forward_s": timing.passes["forward"],
+            "backward_s": timing.passes["backward"],
+            "input_s": timing.layers.get("input", {}).get("forward"),
+            "engine": self.engines.used(timing.engine, self.device),
         }
         return activity
 
@@ -141,20 +153,28 @@ class CaffeAdapter:
         return attribution.attribute(self.activity(workload, feed, options), paths)
 
     def examine(self, workload: Training, precision: str) -> Any:
-        """Examine layer by layer in fp32, where this interpreter has pycaffe."""
+        """Examine layer by layer in fp32, where this interpreter has the program's pycaffe."""
         if precision == "float64":
             raise Unsupported("Caffe computes in fp32 only")
-        if self._engine:
-            raise Unsupported("pycaffe takes no engine, so this one cannot be examined")
         os.environ.update(program.environment(self._threads))  # read as the library is loaded
         try:
             import caffe
         except ImportError as fault:
             raise Unsupported(
                 "Caffe's program gives no tensors out, and this interpreter has no pycaffe "
-                "that can be imported ({}); name one that has: [frameworks.caffe] interpreter in "
-                "the platform".format(fault)
+                "that can be imported ({}); name one that has: [frameworks.{}] interpreter in "
+                "the platform".format(fault, self._table)
             ) from fault
+        timed = builds.program_build(self._argv[0], self._version(), self._env)
+        examined = builds.module_build(caffe)
+        why = builds.disagreement(timed, examined)
+        if why is not None:
+            raise Unsupported(
+                "the pycaffe of this interpreter proves nothing of what is timed: {}; name the "
+                "program's own: [frameworks.{}] interpreter in the platform".format(
+                    why, self._table
+                )
+            )
         from harness.worker.adapters.caffe.subject import CaffeSubject
 
         if self.device == "gpu":
@@ -162,7 +182,14 @@ class CaffeAdapter:
             caffe.set_mode_gpu()
         else:
             caffe.set_mode_cpu()
-        return CaffeSubject(caffe, workload, self.write)
+        return CaffeSubject(
+            caffe,
+            workload,
+            write=self.write,
+            engines=self.engines,
+            device=self.device,
+            unshown=builds.unshown(timed, examined),
+        )
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used, by the programs that ran."""
@@ -173,7 +200,6 @@ class CaffeAdapter:
             "device": self.device,
             "replicas": len(self._gpus),
             "program": self._argv[0],
-            "engine": self._engine,
             "threads": self._threads,
             "peak_rss_bytes": used.ru_maxrss * 1024,
             "cpu_s": used.ru_utime + used.ru_stime,
@@ -200,19 +226,45 @@ class CaffeAdapter:
             os.symlink(database, link)
         return folder
 
-    def time_net(self, net: str) -> Any:
-        """Run ``caffe time``."""
+    def timed_before(self, net: str) -> Optional[Log]:
+        """Give what ``caffe time`` printed of this net in an earlier trial of the cell, if any."""
+        kept = self._kept(net)
+        return program.timing(kept) if kept is not None and os.path.isfile(kept) else None
+
+    def time_net(self, net: str) -> Log:
+        """Run ``caffe time``; keep what it printed for the cell's other trials."""
+        log, kept = self._log("time"), self._kept(net)
         argv = [*self._argv, "time", "-model", net, "-iterations", str(ITERATIONS)]
-        return program.time_net([*argv, *self._flags(self._gpus[:1])], self._env, self._log("time"))
+        made = program.time_net([*argv, *self._flags(self._gpus[:1])], self._env, log)
+        if kept is not None:
+            os.makedirs(os.path.dirname(kept), exist_ok=True)
+            os.replace(shutil.copyfile(log, "{}.{}".format(kept, os.getpid())), kept)
+        return made
 
     def train(self, solver_path: str) -> Iterator[Mark]:
         """Run ``caffe train``."""
         argv = [*self._argv, "train", "-solver", solver_path, *self._flags(self._gpus)]
         return program.train(argv, self._env, self._log("train"))
 
+    @property
+    def _table(self) -> str:
+        """Name the platform's table of this flavour."""
+        return "caffe" if self.flavour == "bvlc" else '"caffe@{}"'.format(self.flavour)
+
+    def _version(self) -> str:
+        return program.version(self._argv, self._env)
+
     def _flags(self, gpus: Sequence[int]) -> List[str]:
-        flags = ["-gpu", ",".join(map(str, gpus))] if self.device == "gpu" else []
-        return flags + (["-engine", self._engine] if self._engine else [])
+        return ["-gpu", ",".join(map(str, gpus))] if self.device == "gpu" else []
+
+    def _kept(self, net: str) -> Optional[str]:
+        """Name the file for what is timed of a net; trials of a cell differ in their folder."""
+        folder = os.environ.get(TIMES)
+        if folder is None:
+            return None
+        with builtins.open(net, encoding="utf-8") as file:
+            told = file.read().replace(self._folder, "") + builds.stamp(self._argv[0], self._env)
+        return os.path.join(folder, hashlib.sha256(told.encode()).hexdigest()[:16] + ".log")
 
     def _log(self, name: str) -> str:
         return os.path.join(self._folder, name + ".log")

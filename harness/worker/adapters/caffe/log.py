@@ -39,6 +39,8 @@ _LAYER = re.compile(r"^ *(\S+)\t(forward|backward): " + _NUMBER + r" ms\.$", re.
 _SETUP = re.compile(r"^Setting up (\S+)$")
 _FIELD = re.compile(r"^(?:\[\d+\] ?)?\s*(?:\}|[a-z]\w* \{|[a-z]\w*: (?:\"[^\"]*\"|[-\w.+]+))\s*$")
 """A line of a prototxt: Caffe prints each net that it sets up."""
+_ENGINE = re.compile(r'^engine: "([A-Z0-9]{1,16})"\s*$')
+"""Of a whole net, which Intel's flavour prints as it sets it up; a layer's own is indented."""
 _SHAPE = re.compile(r"^Top shape: ((?:\d{1,18} +)*)\(\d+\)$", re.ASCII)
 
 
@@ -85,6 +87,12 @@ def parse(text: str, near_ns: int) -> Optional[Line]:
     return Line(int(match["rank"] or 0), match["level"], when, match["file"], match["text"])
 
 
+def is_time_of_a_pass(text: str) -> bool:
+    """Tell a line that says what a pass takes from one that says a password: "pass: 4.2 ms"."""
+    line = parse(text, 0)
+    return line is not None and _PASS.match(line.text) is not None
+
+
 class Log:
     """What the lines so far come to, of one rank."""
 
@@ -102,6 +110,8 @@ class Log:
         """Mean seconds of each layer in both directions."""
         self.shapes: Dict[str, Tuple[int, ...]] = {}
         """Each layer's first top, where lines came in order."""
+        self.engine: Optional[str] = None
+        """Whose layers a net is set up with, where the program says so."""
         self.fatal: List[str] = []
         self.complaints: List[str] = []
         """Error lines, and what is neither glog's nor of a net or a stack: the end of it."""
@@ -114,6 +124,9 @@ class Log:
         line = parse(text, self._near_ns)
         self.is_empty = self.is_empty and not text.strip()
         if line is None:
+            named = _ENGINE.match(text)
+            if named:
+                self.engine = named[1]
             if not _FIELD.match(text):
                 self.complaints = last_words([*self.complaints, text], 10)
         elif line.level == "F":

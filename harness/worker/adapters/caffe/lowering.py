@@ -58,13 +58,14 @@ OVERWRITABLE = (Conv, Dense, BatchNorm, MaxPool, AveragePool, Residual, ReLU, Le
 
 
 class Lowering:
-    """A net as it grows."""
+    """A net as it grows; ``of_sum`` are fields of each of its sums (``engines.py``)."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, of_sum: Sequence[Tuple[str, Any]] = ()) -> None:
         spatial = len(network.input) - 1
         if spatial > 2:
             raise Unsupported("Caffe pools pictures only; this network has volumes")
         self.is_line = spatial == 1
+        self._of_sum = of_sum
         self.sites = {site.path: site for site in sites(network)}
         self.layers: List[Message] = []
         self.tops: Dict[str, str] = {}
@@ -89,8 +90,8 @@ class Lowering:
             if isinstance(layer, Residual):
                 body = self.row(layer.body, path + "/", x)
                 side = self.row(layer.shortcut, path + "/", x)
-                own: Message = [("operation", Word("SUM"))]
-                x = self.add(path, "Eltwise", [body, side], path, ("eltwise_param", own))
+                own = [*self._of_sum, ("eltwise_param", [("operation", Word("SUM"))])]
+                x = self.add(path, "Eltwise", [body, side], path, *own)
             elif isinstance(layer, (Product, Heads)):
                 word = type(layer).__name__
                 raise Unsupported("caffe adapter: no lowering of {} ('{}')".format(word, path))

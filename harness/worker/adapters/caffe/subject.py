@@ -2,17 +2,21 @@
 
 The nets are those of the lowering, with three changes that examining needs: the batch enters by an
 ``Input`` layer instead of being drawn, ``force_backward`` asks for the gradient of the input, and
-in the whole network nothing is dropped. A layer alone is a net of that layer alone.
+in the whole network nothing is dropped. A layer alone is a net of that layer alone. The solver is
+the one that trains; what it makes of its own gradients is compared.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, Mapping, Sequence, Tuple
+from itertools import chain
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
+from harness.worker.adapters.caffe.engines import Engines
 from harness.worker.adapters.caffe.lowering import Lowering
 from harness.worker.adapters.caffe.prototxt import Message
+from harness.worker.adapters.caffe.solver import solver
 from harness.worker.adapters.caffe.training_net import lower_loss
 from harness.worker.contracts import Unsupported
 from harness.worker.gate.subject import Made, undropped
@@ -76,11 +80,21 @@ class CaffeSubject:
     """One network under examination; ``caffe`` is pycaffe, ``write`` puts a net into a file."""
 
     def __init__(
-        self, caffe: Any, workload: Training, write: Callable[[str, Message], str]
+        self,
+        caffe: Any,
+        workload: Training,
+        *,
+        write: Callable[[str, Message], str],
+        engines: Engines,
+        device: str,
+        unshown: Optional[str],
     ) -> None:
         self._caffe = caffe
         self._write = write
         self._workload = workload
+        self._engines = engines
+        self._device = device
+        self._unshown = unshown
         self._sites = {site.path: site for site in sites(workload.network)}
         self._state: Dict[str, Any] = {}
         self._whole: Any = None
@@ -94,20 +108,46 @@ class CaffeSubject:
 
     def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
         """Run the whole network forward and backward."""
-        network = self._workload.network
-        plain = Network(network.input, undropped(network.layers))
-        wanted = _array(target)
-        net, top, weight = self._net("whole", plain, given.shape[0], wanted.shape)
-        self._fill(net, "", self._sites.values())
-        net.blobs["data"].data[...] = _array(given).reshape(net.blobs["data"].data.shape)
-        net.blobs["label"].data[...] = wanted
+        path, top, weight = self._written("whole", self._plain(), given.shape[0], target.shape)
+        net = self._caffe.Net(path, self._caffe.TRAIN)
+        self._feed(net, given, target)
         net.forward()
         net.backward()
         self._whole = net
-        yield _made("output", net.blobs[top].data, self._sites[network.layers[-1].name].output)
+        last = self._workload.network.layers[-1].name
+        yield _made("output", net.blobs[top].data, self._sites[last].output)
         yield _whole("loss", net.blobs["loss"].data * weight, ())
-        for name, shape in _learned(self._sites.values()):
+        for name, shape in self._learned():
             yield _whole("gradient/" + name, _blob(net, name).diff, shape)
+
+    def own_updates(self, given: Tensor, target: Tensor, count: int) -> Iterator[Iterator[Made]]:
+        """Let the solver train: what it starts from, then of each update gradients and state."""
+        path, _, _ = self._written("trained", self._plain(), given.shape[0], target.shape)
+        message = solver(
+            self._workload,
+            net=path,
+            batch_per_step=given.shape[0],
+            display=0,
+            device=self._device,
+            seed=0,
+        )
+        trained = self._caffe.get_solver(self._write("solver.prototxt", message))
+        net = trained.net
+        self._feed(net, given, target)
+        slopes: Dict[str, Any] = {}
+
+        def keep() -> None:
+            """Copy the gradients before the solver makes its update of them, in their place."""
+            slopes.update((name, _blob(net, name).diff.copy()) for name, _ in self._learned())
+
+        trained.add_callback(lambda: None, keep)
+        yield self._after(net)
+        for _ in range(count):
+            trained.step(1)
+            gradients = (
+                _whole("gradient/" + name, slopes[name], shape) for name, shape in self._learned()
+            )
+            yield chain(gradients, self._after(net))
 
     def update(self, given: Tensor, target: Tensor) -> None:
         """Refuse: updates are compared in float64, which Caffe does not have."""
@@ -115,7 +155,7 @@ class CaffeSubject:
 
     def state(self) -> Iterator[Made]:
         """Give every parameter and running statistic after the pass."""
-        for name, shape in _learned(self._sites.values()):
+        for name, shape in self._learned():
             yield _whole(name, _blob(self._whole, name).data, shape)
         for site in self._sites.values():
             if statistic_shapes(site):
@@ -130,22 +170,33 @@ class CaffeSubject:
         """Open a net of one layer."""
         site = self._sites[path]
         alone = Network(site.input, (site.layer,))
-        net, top, _ = self._net("alone", alone, given.shape[0], None, to_input)
+        written, top, _ = self._written("alone", alone, given.shape[0], None, to_input)
+        net = self._caffe.Net(written, self._caffe.TRAIN)
         self._fill(net, path[: len(path) - len(site.layer.name)], [site])
         data = net.blobs["data"]
         data.data[...] = _array(given).reshape(data.data.shape)
         return CaffeLayerPass(net, top, site, _array(gradient))
 
     def facts(self) -> Mapping[str, Any]:
-        """Say whose pycaffe it was; it may be another build than the program that is timed."""
+        """Say whose pycaffe it was, and what its examination leaves open."""
         version = getattr(self._caffe, "__version__", None)
-        return {"pycaffe": version, "pycaffe_from": self._caffe.__file__}
+        told = {"pycaffe": version, "pycaffe_from": self._caffe.__file__}
+        return {**told, "not_shown": [self._unshown] if self._unshown else []}
 
-    def _net(
-        self, name: str, network: Network, samples: int, target: Any, to_input: bool = True
-    ) -> Tuple[Any, str, float]:
-        """Set a network up for training; give it, its output's blob and what its loss counts."""
-        lowering = Lowering(network)
+    def _plain(self) -> Network:
+        network = self._workload.network
+        return Network(network.input, undropped(network.layers))
+
+    def _written(
+        self,
+        name: str,
+        network: Network,
+        samples: int,
+        target: Optional[Tuple[int, ...]],
+        to_input: bool = True,
+    ) -> Tuple[str, str, float]:
+        """Write a net that trains; give its file, its output's blob and what its loss counts."""
+        lowering = Lowering(network, self._engines.of_sum())
         picture = network.input
         if len(picture) > 1:
             picture = (picture[0], *lowering.size(picture))
@@ -155,10 +206,24 @@ class CaffeSubject:
         if target is not None:
             _enter(lowering, "label", target)
             weight = lower_loss(lowering, self._workload.loss, network, top)
-        message: Message = [("name", name), ("force_backward", to_input)]
+        message: Message = [("name", name), *self._engines.of_net(), ("force_backward", to_input)]
         message += [("layer", one) for one in lowering.layers]
-        path = self._write("{}.prototxt".format(name), message)
-        return self._caffe.Net(path, self._caffe.TRAIN), top, weight
+        return self._write("{}.prototxt".format(name), message), top, weight
+
+    def _feed(self, net: Any, given: Tensor, target: Tensor) -> None:
+        """Set a whole net's parameters, statistics and batch."""
+        self._fill(net, "", self._sites.values())
+        data = net.blobs["data"]
+        data.data[...] = _array(given).reshape(data.data.shape)
+        net.blobs["label"].data[...] = _array(target)
+
+    def _after(self, net: Any) -> Iterator[Made]:
+        for name, shape in self._learned():
+            yield _whole("after/" + name, _blob(net, name).data, shape)
+
+    def _learned(self) -> Iterator[Tuple[str, Tuple[int, ...]]]:
+        for site in self._sites.values():
+            yield from parameter_shapes(site)
 
     def _fill(self, net: Any, prefix: str, places: Any) -> None:
         """Set parameters and statistics; ``prefix`` stands before a layer's name in the state."""
@@ -181,11 +246,6 @@ def _blob(net: Any, name: str) -> Any:
     path, _, kind = name.rpartition("/")
     behind, index = BLOBS[kind]
     return net.params[path + behind][index]
-
-
-def _learned(places: Any) -> Iterator[Tuple[str, Tuple[int, ...]]]:
-    for site in places:
-        yield from parameter_shapes(site)
 
 
 def _array(tensor: Tensor) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Optional, Tuple
 
+from harness.worker.adapters.caffe.engines import Engines
 from harness.worker.adapters.caffe.lowering import Lowering
 from harness.worker.adapters.caffe.prototxt import Message, Word
 from harness.worker.contracts import Unsupported
@@ -23,13 +24,13 @@ LARGEST_SMALLER = 1 - 2.0**-20
 
 
 def lower(
-    workload: Training, feed: Feed, source: Optional[str] = None
+    workload: Training, feed: Feed, engines: Engines, source: Optional[str] = None
 ) -> Tuple[Message, Dict[str, str]]:
     """Write a training net; beside it, which layer makes the final value of each path.
 
     ``source`` is the folder of an LMDB that it reads; None: its batches are drawn.
     """
-    net = Lowering(workload.network)
+    net = Lowering(workload.network, engines.of_sum())
     if source is None:
         _data(net, feed)
     else:
@@ -37,7 +38,7 @@ def lower(
     last = net.row(workload.network.layers, "", "data")
     lower_loss(net, workload.loss, workload.network, last)
     layers = [("layer", layer) for layer in net.layers]
-    return [("name", workload.name), *layers], net.tops
+    return [("name", workload.name), *engines.of_net(), *layers], net.tops
 
 
 def lower_loss(net: Lowering, kind: str, network: Network, last: str) -> float:

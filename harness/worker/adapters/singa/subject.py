@@ -2,18 +2,20 @@
 
 SINGA walks back from a single number, and only through tensors that keep their gradient. So a
 layer's output goes into an operator that has one number to show, and whose way back is the gradient
-that the examination wants to enter.
+that the examination wants to enter. All of it runs outside graph mode, where numbers can be read
+between two operations.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
 
 import numpy
 from singa import autograd, tensor
 
 from harness.worker.adapters.singa.lowering import Lowered, input_shape, registered
-from harness.worker.adapters.singa.training import LOSSES
+from harness.worker.adapters.singa.training import LOSSES, Trained
 from harness.worker.contracts import Unsupported
 from harness.worker.gate.subject import Made, undropped
 from harness.worker.gate.tensors import Tensor
@@ -21,7 +23,7 @@ from harness.worker.network.layers import Dense, Network
 from harness.worker.network.rule import product
 from harness.worker.network.shapes import Site, parameter_shapes, sites, statistic_shapes
 from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import Training
+from harness.worker.network.workload import Training, learning_rate
 
 KINDS = {
     "weight": "W",
@@ -98,10 +100,11 @@ class SingaLayerPass:
 class SingaSubject:
     """One network under examination."""
 
-    def __init__(self, workload: Training, device: Any, is_cpu: bool) -> None:
+    def __init__(self, workload: Training, device: Any, is_cpu: bool, is_graph: bool) -> None:
         self._workload = workload
         self._device = device
         self._is_cpu = is_cpu
+        self._is_graph = is_graph
         self._sites = {site.path: site for site in sites(workload.network)}
         self._state: Dict[str, Any] = {}
         self._whole: Any = None
@@ -117,16 +120,10 @@ class SingaSubject:
     def gradients(self, given: Tensor, target: Tensor) -> Iterator[Made]:
         """Run the whole network forward and backward."""
         network = self._workload.network
-        net = Lowered(Network(network.input, undropped(network.layers)), self._is_cpu)
-        x = self._tensor(_array(given).reshape(input_shape(net, given.shape[0])))
+        net, x, wanted = self._plain(given, target)
         net.run(x)  # makes the parameters
         self._fill(net, "", list(self._sites.values()))
         output = net.run(x)
-        if target.dtype == "int64":
-            wanted = tensor.Tensor(target.shape, self._device, tensor.int32)
-            wanted.copy_from_numpy(_array(target).astype(numpy.int32))
-        else:
-            wanted = self._tensor(_array(target))
         loss = lowering_of(LOSSES, self._workload.loss, "singa")(output, wanted)
         slopes = _slopes(loss)
         self._whole = net
@@ -138,6 +135,43 @@ class SingaSubject:
             for name, shape in parameter_shapes(site):
                 own = _parameter(net, name)
                 yield _made("gradient/" + name, slopes[id(own)], shape, _is_turned(site, name))
+
+    def own_updates(self, given: Tensor, target: Tensor, count: int) -> Iterator[Iterator[Made]]:
+        """Let the optimiser train: what it starts from, then of each update gradients and state."""
+        net, x, wanted = self._plain(given, target)
+        rate = learning_rate(self._workload.optimiser, given.shape[0])
+        model = Trained(net, self._workload, rate)
+        model.compile([x], is_train=True, use_graph=False, sequential=False)
+        places = [
+            (site, name, shape)
+            for site in self._sites.values()
+            for name, shape in parameter_shapes(site)
+        ]
+        self._fill(net, "", list(self._sites.values()))
+        slopes: Dict[int, Any] = {}
+        apply = model.optimizer.apply
+
+        def keep(name: str, value: Any, gradient: Any) -> None:
+            """Copy a gradient before the optimiser makes its update of it, in its place."""
+            slopes[id(value)] = tensor.to_numpy(gradient).copy()
+            apply(name, value, gradient)
+
+        model.optimizer.apply = keep
+
+        def gradients() -> Iterator[Made]:
+            for site, name, shape in places:
+                slope = slopes[id(_parameter(net, name))]
+                yield _turned("gradient/" + name, slope, shape, _is_turned(site, name))
+
+        def after() -> Iterator[Made]:
+            for site, name, shape in places:
+                own = _parameter(net, name)
+                yield _made("after/" + name, own, shape, _is_turned(site, name))
+
+        yield after()
+        for _ in range(count):
+            model(x, wanted)
+            yield chain(gradients(), after())
 
     def update(self, given: Tensor, target: Tensor) -> None:
         """Refuse: updates are compared in float64, which SINGA does not train in."""
@@ -165,8 +199,20 @@ class SingaSubject:
         return SingaLayerPass(net, site, x, slope, given.shape)
 
     def facts(self) -> Mapping[str, Any]:
-        """Say how the examination ran."""
-        return {"graph": False}
+        """Say how the examination ran, and what it leaves open."""
+        buffered = "the step in graph mode: its layers were examined outside of it"
+        return {"graph": False, "not_shown": [buffered] if self._is_graph else []}
+
+    def _plain(self, given: Tensor, target: Tensor) -> Tuple[Lowered, Any, Any]:
+        """Lower the whole network without dropping; give it, a batch and what it is to say."""
+        network = self._workload.network
+        net = Lowered(Network(network.input, undropped(network.layers)), self._is_cpu)
+        x = self._tensor(_array(given).reshape(input_shape(net, given.shape[0])))
+        if target.dtype != "int64":
+            return net, x, self._tensor(_array(target))
+        wanted = tensor.Tensor(target.shape, self._device, tensor.int32)
+        wanted.copy_from_numpy(_array(target).astype(numpy.int32))
+        return net, x, wanted
 
     def _fill(self, net: Lowered, prefix: str, places: Sequence[Site]) -> None:
         for site in places:
@@ -210,6 +256,10 @@ def _array(given: Tensor) -> Any:
 
 
 def _made(name: str, value: Any, shape: Sequence[int], is_turned: bool = False) -> Made:
-    array = tensor.to_numpy(value).astype(numpy.float64)
+    return _turned(name, tensor.to_numpy(value), shape, is_turned)
+
+
+def _turned(name: str, values: Any, shape: Sequence[int], is_turned: bool) -> Made:
+    array = values.astype(numpy.float64)
     array = (array.T if is_turned else array).reshape(shape)
     return name, tuple(int(size) for size in array.shape), numpy.ascontiguousarray(array)

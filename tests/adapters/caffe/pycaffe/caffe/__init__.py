@@ -157,3 +157,57 @@ RULES = {
     "SoftmaxWithLoss": lambda layer, held, net, x, t: functional.cross_entropy(x, t.long()),
     "EuclideanLoss": lambda layer, held, net, x, t: ((x - t) ** 2).sum() / 2 / len(x),
 }
+
+
+class Solver:
+    """Train by Caffe's formulas: rates and decays by each parameter's multipliers."""
+
+    def __init__(self, path):
+        message = prototxt.read(Path(path).read_text(encoding="utf-8"))
+        self.net = Net(one(message, "net"), TRAIN)
+        self.own = message
+        self.callbacks, self.iteration = [], 0
+        self.moments = {}
+
+    def add_callback(self, on_start, on_gradients_ready):
+        self.callbacks.append((on_start, on_gradients_ready))
+
+    def step(self, count):
+        for _ in range(count):
+            for blob in (blob for held in self.net.params.values() for blob in held):
+                blob.diff[...] = 0
+            for on_start, _ in self.callbacks:
+                on_start()
+            self.net.forward()
+            self.net.backward()
+            for _, on_gradients_ready in self.callbacks:
+                on_gradients_ready()
+            self.iteration += 1
+            self.update()
+
+    def update(self):
+        for layer in self.net.layers:
+            params = every(layer, "param")
+            for index, blob in enumerate(self.net.params.get(one(layer, "name"), ())):
+                own = params[index] if index < len(params) else []
+                rate = one(self.own, "base_lr") * one(own, "lr_mult", 1)
+                decay = one(self.own, "weight_decay", 0) * one(own, "decay_mult", 1)
+                if rate:
+                    blob.diff += decay * blob.data
+                    blob.data -= self.moved((one(layer, "name"), index), rate, blob.diff)
+
+    def moved(self, key, rate, slope):
+        first, second = self.moments.setdefault(key, (np.zeros_like(slope), np.zeros_like(slope)))
+        kept = one(self.own, "momentum", 0)
+        if one(self.own, "type") == "SGD":
+            first *= kept
+            first += rate * slope
+            return first
+        other, step = one(self.own, "momentum2"), self.iteration
+        first += (1 - kept) * (slope - first)
+        second += (1 - other) * (slope * slope - second)
+        correction = np.sqrt(1 - other**step) / (1 - kept**step)
+        return rate * correction * first / (np.sqrt(second) + one(self.own, "delta"))
+
+
+get_solver = Solver
