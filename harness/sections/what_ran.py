@@ -124,8 +124,8 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         "timed trial; of a framework without a probe, what its trials say. Times of input and of "
         "both passes are a program's own, from its log. “Compiling” is what a compiler counted "
         "itself. Where a framework keeps that to itself it is unknown, and the first step from "
-        "empty caches less a usual step is the most it can have been. “Variables” are those that steer libraries, as "
-        "the workers had them."
+        "empty caches less a usual step is the most it can have been. “Variables” are those "
+        "that steer libraries, as the workers had them."
     )
     table = what_ran(results)
     yield Facts(tuple(_by_cell(filled(table))))

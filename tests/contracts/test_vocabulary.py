@@ -27,6 +27,7 @@ NOW = Sources()
 ASKING = {
     "harness/analysis/limits/model_flops.py": "it computes all that it computes, masked or not",
     "harness/gate/layers.py": "it is compared with the reference as it is, without any allowance",
+    "harness/gate/own_updates.py": "an optimiser other than SGD keeps moments, and has an epsilon",
     "harness/gate/proof/judging.py": "its statistics are compared without any allowance",
     "harness/gate/proof/masks.py": "a dropout behind which it stands has no mask to be read",
     "harness/gate/proof/moments.py": "its moments are asked for by name in MOMENTS, which lacks it",
@@ -35,11 +36,13 @@ ASKING = {
     "harness/gate/proof/start.py": "it is walked through as it is; behind a dropout it leaves no "
     "start for a proof",
     "harness/gate/reference.py": "the reference computes it as it does any other",
+    "harness/gate/result.py": "an optimiser other than SGD may declare its epsilon to differ",
     "harness/gate/semantics.py": "no slack is given to it, or by it: it differs",
     "harness/gate/tensors/draws.py": "weights before it are drawn as before any other: one that "
     "saturates loses its slope to rounding, and the gate says that frameworks differ",
     "harness/gate/tensors/requests.py": "its inputs are the network's own; behind the last dense "
     "layer it counts as a kink, so that layer's gradients are compared in float64 only",
+    "harness/plan/rules/network_rules.py": "a framework's file may lack it by its own name",
     "harness/worker/gate/rank_equality.py": "it stays where batch norms are left out: one whose "
     "result depends on other samples differs between ranks",
     "harness/worker/gate/subject.py": "it is not switched off for the gate: one that draws differs",
