@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.study.framework import FrameworkInfo
-from harness.worker.network.layers import SEQUENCE_WORDS, Conv, Network
+from harness.worker.network.layers import Conv, Network
+from harness.worker.network.sequence_layers import SEQUENCE_WORDS
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import Checkpointing, LayerAlone, Training
 
