@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.analysis import numbers
 from harness.analysis.context.machine_words import machine_in_words
-from harness.analysis.context.paper_findings import Answer, findings
+from harness.analysis.context.paper_findings import findings
 from harness.analysis.read import read_results, run_directories
 from harness.analysis.results import Results
 from harness.plan.plan import make_plan
@@ -47,7 +47,8 @@ Sizes in brackets are those whose plan has the cells, on a machine that lacks no
 of the size, of the machine and of the day that it names. Answers at smoke size are of tiny networks
 and one trial: they show that the question is answered, not that the paper's figure is met. No
 answer says more than its cell: a folder of one machine that a platform calls a burst buffer is that
-folder. Answers of trials that another program disturbed are not entered.
+folder. *Beside other work*: another program shared the cores of a trial behind the answer, so that its
+figure says how the question is answered and little of the machine; an undisturbed one takes its place.
 """
 
 
@@ -69,6 +70,8 @@ class Recorded:
     machine: str
     day: str
     simulated: bool
+    beside_other_work: bool = False
+    """Whether another program shared the cores of a trial that it is of."""
 
     @property
     def key(self) -> tuple[str, str, str, str, bool]:
@@ -88,8 +91,7 @@ def answers(directory: Path) -> Iterator[Recorded]:
     disturbed = _disturbed(results)
     for found in findings(results, questions(results, _warned)):
         answer = found.answer
-        if answer.value is not None and disturbed & {answer.of, answer.over}:
-            answer = Answer("measured beside other work, which disturbed it: not entered")
+        is_disturbed = answer.value is not None and bool(disturbed & {answer.of, answer.over})
         yield Recorded(
             record.study,
             found.claim,
@@ -101,6 +103,7 @@ def answers(directory: Path) -> Iterator[Recorded]:
             _machine(run),
             numbers.moment(run.started_wall_ns)[:10],
             run.is_simulated,
+            is_disturbed,
         )
 
 
@@ -121,12 +124,17 @@ def _machine(run: RunInfo) -> str:
 
 
 def merged(old: Sequence[Recorded], new: Sequence[Recorded]) -> tuple[Recorded, ...]:
-    """Put newer answers in the place of older ones; what answers nothing replaces no answer."""
+    """Put newer answers in the place of older ones that are no better."""
     kept = {one.key: one for one in old}
     for one in new:
-        if one.value is not None or kept.get(one.key) is None or kept[one.key].value is None:
+        if one.key not in kept or _worth(one) >= _worth(kept[one.key]):
             kept[one.key] = one
     return tuple(kept[key] for key in sorted(kept))
+
+
+def _worth(one: Recorded) -> int:
+    """Rank answers: none, one that was disturbed, one that was not."""
+    return 0 if one.value is None else 1 if one.beside_other_work else 2
 
 
 def studies() -> tuple[Study, ...]:
@@ -194,6 +202,7 @@ def _told(one: Recorded, machines: Sequence[str]) -> str:
     if one.value is None:
         return f"{one.size}: {one.answer}"
     origin = "simulated, not measured; " if one.simulated else ""
+    origin += "beside other work; " if one.beside_other_work else ""
     where = f"machine {machines.index(one.machine) + 1}; {one.day}"
     return f"**{one.size}**: {origin}{one.answer} ({where})"
 

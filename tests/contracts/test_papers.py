@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -77,3 +78,14 @@ def test_a_cell_without_peers_needs_devices_that_have_another_way() -> None:
     (why,) = holes(peer=False, device="gpu")
     assert "one device of a node has no peer there" in why
     assert holes(memory_policy="fast-first") == set()
+
+
+def test_an_undisturbed_answer_is_not_replaced_by_one_beside_other_work() -> None:
+    alone = next(
+        one for one in papers_page.recorded() if one.value is not None and not one.beside_other_work
+    )
+    disturbed = replace(alone, value=9.0, beside_other_work=True)
+    silent = replace(alone, value=None)
+    assert papers_page.merged([alone], [disturbed]) == (alone,)
+    assert papers_page.merged([disturbed], [alone]) == (alone,)
+    assert papers_page.merged([disturbed], [silent]) == (disturbed,)
