@@ -47,8 +47,9 @@ Sizes in brackets are those whose plan has the cells, on a machine that lacks no
 of the size, of the machine and of the day that it names. Answers at smoke size are of tiny networks
 and one trial: they show that the question is answered, not that the paper's figure is met. No
 answer says more than its cell: a folder of one machine that a platform calls a burst buffer is that
-folder. *Beside other work*: another program shared the cores of a trial behind the answer, so that its
-figure says how the question is answered and little of the machine; an undisturbed one takes its place.
+folder. *Beside other work*: another program shared the cores of a trial behind the answer, so that
+its figure says how the question is answered and little of the machine; an undisturbed one takes its
+place.
 """
 
 
