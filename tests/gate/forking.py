@@ -4,10 +4,12 @@ Importing takes most of an examination's time. Nothing else is shared: each chil
 bare import, with its own payload first on its path.
 """
 
+import contextlib
 import importlib
 import json
 import os
 import runpy
+import signal
 import sys
 
 for name in sys.argv[1:]:
@@ -16,6 +18,7 @@ for line in sys.stdin:
     asked = json.loads(line)
     child = os.fork()
     if not child:
+        os.setpgid(0, 0)
         os.chdir(asked["cwd"])
         os.environ.update(asked["env"])
         sys.path[:0] = asked["path"]
@@ -32,4 +35,6 @@ for line in sys.stdin:
         sys.stderr.flush()
         os._exit(code)
     _, status = os.waitpid(child, 0)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # readers that it started, and left by _exit
     print(os.waitstatus_to_exitcode(status), flush=True)
