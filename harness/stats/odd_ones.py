@@ -12,7 +12,9 @@ only where both are answered by yes:
    spread. A bad moment counts in every shuffle too, and so explains itself.
 2. **Does it lie outside of what members differ by anyway?** No two chips are alike. From eight
    members on, a deviation must exceed what the largest of so many normal ones reaches in units of
-   their own robust spread. Of fewer the spread is not known, and the first question stands alone.
+   their own robust spread, and so must three quarters of the member's blocks, on the same side: of
+   many members some have three bad moments of six, which move a median. Of fewer than eight the
+   spread is not known, and the first question stands alone.
 
 Each holds the error where its assumption does (members alike, or normal). Half of the error is
 spent on each, for fleets that are neither. Three members are needed: of two that differ nobody can
@@ -72,7 +74,7 @@ def odd_ones(
     seen = np.abs(np.nanmean(data, axis=2)) / scale
     largest = _largest(data, scale, shuffles, seed)
     p = (1 + (largest[None, None, :] >= seen[:, :, None] - _TINY).sum(axis=2)) / (1 + shuffles)
-    is_outside = _outside(deviation, alpha * SPENT)
+    is_outside = _outside(deviation, _steadily(data), alpha * SPENT)
     return OddOnes(deviation, p, is_outside, (p <= alpha * SPENT) & is_outside)
 
 
@@ -90,20 +92,29 @@ def _largest(data: Array, scale: Array, shuffles: int, seed: int) -> Array:
     return np.concatenate(found)
 
 
-def _outside(deviation: Array, alpha: float) -> Flags:
+def _steadily(data: Array) -> Array:
+    """Give how far three quarters of a member's blocks lie off, at least, on the same side."""
+    low = np.nanquantile(data, 0.25, axis=2, method="lower")
+    high = np.nanquantile(data, 0.75, axis=2, method="higher")
+    steady: Array = np.where(low > 0, low, np.where(high < 0, high, 0.0))
+    return steady
+
+
+def _outside(deviation: Array, steady: Array, alpha: float) -> Flags:
     measures, members = deviation.shape
     if members < FEWEST_SPREAD:
         return np.ones((measures, members), dtype=bool)
-    inside: Flags = _in_spreads(deviation) <= critical_spread(measures, members, alpha)
-    return ~inside
+    middle, spread = _middle_and_spread(deviation)
+    allowed = critical_spread(measures, members, alpha) * spread
+    outside: Flags = (np.abs(deviation - middle) > allowed) & (np.abs(steady - middle) > allowed)
+    return outside
 
 
-def _in_spreads(deviation: Array) -> Array:
-    """Give deviations in units of the robust spread between members."""
-    centred = deviation - np.median(deviation, axis=-1, keepdims=True)
-    spread = _TO_SIGMA * np.median(np.abs(centred), axis=-1, keepdims=True)
-    inside: Array = np.abs(centred) / np.maximum(spread, _TINY)
-    return inside
+def _middle_and_spread(deviation: Array) -> tuple[Array, Array]:
+    """Give the middle of members' deviations, and their robust spread."""
+    middle = np.median(deviation, axis=-1, keepdims=True)
+    spread = _TO_SIGMA * np.median(np.abs(deviation - middle), axis=-1, keepdims=True)
+    return middle, np.maximum(spread, _TINY)
 
 
 @lru_cache
@@ -111,4 +122,5 @@ def critical_spread(measures: int, members: int, alpha: float) -> float:
     """Give what the largest of so many normal deviations exceeds with this probability."""
     draw = np.random.default_rng(1)
     normal = draw.standard_normal((_DRAWS, measures, members))
-    return float(np.quantile(_in_spreads(normal).max(axis=(1, 2)), 1 - alpha))
+    middle, spread = _middle_and_spread(normal)
+    return float(np.quantile((np.abs(normal - middle) / spread).max(axis=(1, 2)), 1 - alpha))

@@ -38,6 +38,20 @@ def test_tinycnn_trains_and_searches_for_no_kernels(
     assert facts["multiplications"]["counted"] == facts["multiplications"]["asked"] > 0
 
 
+@pytest.mark.slow
+def test_rows_of_a_table_are_not_counted_as_products_of_training(tmp_path: Path) -> None:
+    events = work(
+        "tinygrad",
+        tmp_path,
+        workload="tinygpt",
+        workload_module="workloads.tinygpt",
+        factors={"batch": 2},
+    )
+    assert told(events, "finished")
+    counted = told(events, "facts")["facts"]["multiplications"]
+    assert counted["uncounted"] == "in tinygrad a token's row is a sum over its whole table"
+
+
 def given(folder: Path, workload: Training, request: dict[str, Any], more: Arrays) -> None:
     draw = np.random.default_rng(3)
     writer = tensors.Writer(str(folder))

@@ -16,6 +16,7 @@ from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.job import Job
 from harness.worker.network.layers import Conv
+from harness.worker.network.sequence_layers import Embedding
 from harness.worker.network.workload import Training
 from harness.worker.place import Place
 
@@ -86,10 +87,13 @@ class TinygradActivity:
 
         from harness.worker.adapters.tinygrad import products
 
-        if any(_skips(site.layer) for site in self._trainer.net.sites.values()):
+        layers = [site.layer for site in self._trainer.net.sites.values()]
+        if any(_skips(layer) for layer in layers):
             raise Uncounted(
                 "in gradients of convolutions that skip places tinygrad multiplies zeros too"
             )
+        if any(isinstance(layer, Embedding) for layer in layers):
+            raise Uncounted("in tinygrad a token's row is a sum over its whole table")
         by = "the kernels that tinygrad captured"
         calls = calls_per_step(self, "captured")
         if not calls:
