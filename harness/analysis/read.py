@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,5 +96,8 @@ def read_one_session(run: Path, metric: str = "rate") -> Versus:
 def _beside(*runs: Path) -> list[Path]:
     """Find the runs that lie beside some, the latest first."""
     own = {run.resolve() for run in runs}
-    there = newest_first(chain.from_iterable(map(runs_in, {run.parent for run in own})))
+    folders = {run.parent for run in own}
+    there = newest_first(
+        place for folder in folders for place in runs_in(folder) if place.parent == folder
+    )
     return [place for place in there if place not in own][:_LOOKED_AT]

@@ -1,36 +1,40 @@
-"""Count the threads that computed."""
+"""Count the threads that computed, in a process that has no others."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
-import threading
 
 import pytest
 
-from harness.worker.facts.busy_threads import Threads
-
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of threads")
 
-
-def test_a_spell_shorter_than_the_scheduler_s_tick_is_work() -> None:
-    for _ in range(50):
-        threads = Threads()
-        sum(range(1000))
-        assert threads.busy() == 1
-
-
-def test_threads_that_wait_are_not_busy() -> None:
-    done, ready = threading.Event(), threading.Event()
-
-    def wait() -> None:
-        ready.set()
-        done.wait()
-
-    waiting = threading.Thread(target=wait)
-    waiting.start()
-    ready.wait()
+SHORT = """
+from harness.worker.facts.busy_threads import Threads
+for _ in range(50):
     threads = Threads()
-    sum(range(1_000_000))
+    sum(range(1000))
     assert threads.busy() == 1
-    done.set()
-    waiting.join()
+"""
+WAITING = """
+import threading
+from harness.worker.facts.busy_threads import Threads
+done, ready = threading.Event(), threading.Event()
+def wait():
+    ready.set()
+    done.wait()
+waiting = threading.Thread(target=wait)
+waiting.start()
+ready.wait()
+threads = Threads()
+sum(range(1_000_000))
+assert threads.busy() == 1
+done.set()
+waiting.join()
+"""
+
+
+@pytest.mark.parametrize("spell", [SHORT, WAITING], ids=["shorter than a tick", "beside a waiter"])
+def test_only_threads_that_computed_are_busy(spell: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", spell], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr

@@ -19,7 +19,7 @@ class TogetherSubject(TorchSubject):
     """One rank of several."""
 
     def __init__(self, workload: Training, adapter: Any, place: Place) -> None:
-        super().__init__(workload, adapter._settings, "float64")
+        super().__init__(workload, adapter.settings, "float64")
         self._place = place
         self._trainer = Trainer(workload, self._settings, 0, adapter._strategy)
         for module in self._trainer.network.modules():
