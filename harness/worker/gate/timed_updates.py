@@ -55,6 +55,7 @@ from typing import (
 
 from harness.worker.contracts import Refused, door
 from harness.worker.gate import starting_point, tensors
+from harness.worker.gate.losses import are_one
 from harness.worker.gate.rank_equality import share
 from harness.worker.gate.subject import Made, put_thinned, thinned
 from harness.worker.gate.tensors import Repeated, Tensor, Writer
@@ -72,6 +73,10 @@ MOST_STEPS = 8
 """Some frameworks queue no more than a few dozen steps."""
 MOST_AFTER = 0.5
 """Share of the time of some steps that may pass after sync; an honest one leaves nothing."""
+
+
+MOST_RESTARTS = 8
+"""Steps from one start, of which two must have different losses where dropouts drop."""
 
 
 class StandsStill(Refused):
@@ -124,7 +129,7 @@ class TimedUpdates:
             for folder in folders:
                 folder.close({"seconds": (clock() - began) / 1e9})
         if self._drops:
-            self._step_twice()
+            self._step_again()
         self._require_one_program()
         self._read_state()
 
@@ -136,12 +141,16 @@ class TimedUpdates:
         self._activity.give(first["input"], first["target"])
         return initial, first
 
-    def _step_twice(self) -> None:
-        """Step twice from the starting weights and the first batch: other masks, another loss.
+    def _step_again(self) -> None:
+        """Step again from the starting weights and the first batch: other masks, another loss.
 
-        All ranks take the same samples, so that their losses show whether their masks differ.
+        A loss that masks hardly touch differs within rounding now and then, so it is asked until
+        it differs. Ranks step together, and cannot tell from their own losses when all have seen
+        enough. All take the same samples, so that their losses show whether their masks differ.
         """
-        for _ in range(2):
+        for _ in range(MOST_RESTARTS):
+            if self._place.size == 1 and len(self.restarts) > 1 and not are_one(self.restarts):
+                break
             self._restart(0)
             self._activity.step()
             self._activity.sync()
