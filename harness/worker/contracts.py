@@ -70,7 +70,7 @@ framework's own switches and counters say:
     compile_cache_hits, compile_cache_misses
     start                   digests of the weights and the batch that it started from, and the name
                             of a tensor that was not as given (``gate/starting_point.py``)
-    restarts                losses of one step, taken again from the starting weights and first batch
+    restarts                losses of one step, again from the starting weights and the first batch
                             (of several ranks, the first one's part of it), where dropouts drop:
                             other masks give another one
     multiplications         of the step that was timed: asked for by the network, and counted by
