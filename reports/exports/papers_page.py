@@ -22,6 +22,7 @@ from harness.analysis.results import Results
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.sections.contract.gather import questions
+from harness.stats.scaling import NOISE_OVER_ONE
 from harness.store.record_readers.run_reader import read_run
 from harness.store.records import RunInfo
 from harness.study.claims import CLAIMS, PAPERS
@@ -79,6 +80,16 @@ class Recorded:
         """What a newer answer replaces."""
         return (self.study, self.question, self.measure, self.size, self.simulated)
 
+    @property
+    def is_impossible(self) -> bool:
+        """Tell whether it is more than linear: then something slowed the baseline."""
+        return self.measure == "efficiency" and (self.value or 0.0) > NOISE_OVER_ONE
+
+    @property
+    def is_measured(self) -> bool:
+        """Tell whether it answers the question by a figure that can be true."""
+        return self.value is not None and not self.is_impossible
+
 
 def recorded() -> tuple[Recorded, ...]:
     """Read the answers that were entered."""
@@ -135,7 +146,7 @@ def merged(old: Sequence[Recorded], new: Sequence[Recorded]) -> tuple[Recorded, 
 
 def _worth(one: Recorded) -> int:
     """Rank answers: none, one that was disturbed, one that was not."""
-    return 0 if one.value is None else 1 if one.beside_other_work else 2
+    return 0 if not one.is_measured else 1 if one.beside_other_work else 2
 
 
 def studies() -> tuple[Study, ...]:
@@ -163,7 +174,7 @@ def text(entered: Sequence[Recorded]) -> str:
             if finding.claim:
                 own = [one for one in entered if _is_of(one, study, finding)]
                 by_claim[finding.claim].append(_row(study, finding, sizes, own, machines))
-    measured = {one.claim for one in entered if one.value is not None and not one.simulated}
+    measured = {one.claim for one in entered if one.is_measured and not one.simulated}
     parts = [_HEAD.format(claims=len(CLAIMS), measured=len(measured))]
     for paper, (title, doi) in PAPERS.items():
         parts.append(f"## {paper}\n\n{title}, doi {doi}.\n\n{_COLUMNS}")
@@ -202,6 +213,8 @@ def _row(
 def _told(one: Recorded, machines: Sequence[str]) -> str:
     if one.value is None:
         return f"{one.size}: {one.answer}"
+    if one.is_impossible:
+        return f"{one.size}: no answer: more than linear, so its baseline was slowed ({one.answer})"
     origin = "simulated, not measured; " if one.simulated else ""
     origin += "beside other work; " if one.beside_other_work else ""
     where = f"machine {machines.index(one.machine) + 1}; {one.day}"

@@ -89,3 +89,11 @@ def test_an_undisturbed_answer_is_not_replaced_by_one_beside_other_work() -> Non
     assert papers_page.merged([alone], [disturbed]) == (alone,)
     assert papers_page.merged([disturbed], [alone]) == (alone,)
     assert papers_page.merged([disturbed], [silent]) == (disturbed,)
+
+
+def test_more_than_linear_is_no_answer() -> None:
+    plain = replace(papers_page.recorded()[0], measure="efficiency", value=0.9, answer="0.9")
+    above = replace(plain, value=9.0, answer="9.0 of linear")
+    assert papers_page.merged([above], [plain]) == (plain,)
+    assert papers_page.merged([plain], [above]) == (plain,)
+    assert not above.is_measured
