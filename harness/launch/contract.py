@@ -21,8 +21,8 @@ Those of engines with a queue have these as well. Each asks by a command, and re
     script(batch, settings) -> text            the batch script
     submit(script_path, after) -> argv         submits it behind these jobs of the same run
     submitted(printed) -> number               the job that it became
-    state(*jobs), read_states(printed)         jobs that wait or run; NO_SUCH_JOB: what the command
-                                               says on stderr where it knows none any more
+    state(*jobs), read_states(printed)         jobs that wait or run; JOB_IS_OVER: what this command
+                                               and that of cancel say on stderr of other jobs
     ended(*jobs), read_ends(printed)           how jobs ended
     idle(settings), read_idle(printed)         how many nodes are free
     named(name) -> argv                        prints the jobs of a name

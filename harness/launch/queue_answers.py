@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from harness.errors import Unavailable
+from harness.store import json_text
 
 
 @dataclass(frozen=True)
@@ -39,3 +44,19 @@ class NodesOffered:
     idle: int
     gpus: int
     """On each."""
+
+
+def printed_json(printed: str, program: str) -> Any:
+    """Read what a queue's program printed as JSON; None where it printed nothing."""
+    if not printed.strip():
+        return None
+    try:
+        return json_text.parse(printed.encode())
+    except ValueError as problem:
+        raise Unavailable(f"{program} printed what is no JSON: {problem}.") from None
+
+
+def text_of(row: Mapping[str, Any], key: str) -> str:
+    """Give a text of such JSON on one line; "" where there is none."""
+    value = row.get(key)
+    return " ".join(value.split()) if isinstance(value, str) else ""

@@ -105,6 +105,24 @@ def test_a_queue_that_knows_none_of_the_jobs_any_more_has_answered(engine: Queue
 
 
 @both
+def test_a_job_that_ended_before_it_was_cancelled_needs_it_no_more(engine: Queue) -> None:
+    engine.program(
+        "qdel",
+        "echo 'qdel: Job has finished 1234.pbs01' >&2",
+        "echo 'qdel: Request invalid for state of job 1235.pbs01' >&2",
+        "exit 168",
+    )
+    engine.program("bkill", "echo 'Job <1234>: Job has already finished' >&2", "exit 255")
+    queue.cancel(engine.platform, JOBS[:2])
+    assert len(engine.asked) == 1
+    refused = "Job <1235>: User permission denied"
+    engine.program("qdel", f"echo 'Job has finished 1234\n{refused}' >&2", "exit 159")
+    engine.program("bkill", f"echo 'Job has already finished\n{refused}' >&2", "exit 255")
+    with pytest.raises(Unavailable, match="permission denied"):
+        queue.cancel(engine.platform, JOBS[:2])
+
+
+@both
 @pytest.mark.parametrize("printed", ["[1, 2]", '{"Jobs": 3, "RECORDS": 3}', "{never closed"])
 def test_an_answer_that_cannot_be_read_is_not_taken_for_an_empty_queue(
     engine: Queue, printed: str

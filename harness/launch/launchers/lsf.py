@@ -10,31 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.errors import Unavailable, UsageError
+from harness.launch import placement
 from harness.launch.batch_script import Batch, text
-from harness.launch.placement import lay_out as launch
-from harness.launch.queue_answers import FreeNodes, JobState
-from harness.store import json_text
-
-__all__ = [
-    "EXAMPLES",
-    "NO_SUCH_JOB",
-    "SETTINGS",
-    "cancel",
-    "ended",
-    "idle",
-    "launch",
-    "named",
-    "nodes",
-    "reach",
-    "read_ends",
-    "read_idle",
-    "read_states",
-    "requeue",
-    "script",
-    "state",
-    "submit",
-    "submitted",
-]
+from harness.launch.queue_answers import FreeNodes, JobState, printed_json, text_of
 
 _ASKED = {"queue": "-q ", "project": "-P "}
 SETTINGS = (*_ASKED, "options")
@@ -45,8 +23,11 @@ EXAMPLES = {
 }
 """For profiles to fill in: what a setting looks like, and where to find one's own."""
 
-NO_SUCH_JOB = ("is not found", "No matching job found", "No unfinished job found")
-"""What bjobs calls an error where it does not know a job, or no longer."""
+JOB_IS_OVER = (
+    *("is not found", "No matching job found", "No unfinished job found"),
+    "Job has already finished",
+)
+"""What bjobs and bkill say of a job that has ended, or that LSF knows no more."""
 _ENDED = ("DONE", "EXIT")
 _WORDS = {
     "PEND": "PENDING",
@@ -77,6 +58,9 @@ def reach(node: str, argv: Sequence[str], settings: Mapping[str, Any]) -> tuple[
     """Give the command that runs another one on a node, through LSF's own daemons."""
     del settings  # what was asked for stands in the allocation
     return ("blaunch", "-no-shell", node, *argv)
+
+
+launch = placement.lay_out
 
 
 def script(batch: Batch, settings: Mapping[str, Any]) -> str:
@@ -115,7 +99,7 @@ def state(*jobs: str) -> tuple[str, ...]:
 def read_states(printed: str) -> dict[str, JobState]:
     """Read those that wait or run."""
     return {
-        number: JobState(_WORDS.get(word, word), _elapsed(row), _text(row, "PEND_REASON"))
+        number: JobState(_WORDS.get(word, word), _elapsed(row), text_of(row, "PEND_REASON"))
         for number, word, row in _jobs(printed)
         if word not in _ENDED
     }
@@ -131,42 +115,34 @@ def read_ends(printed: str) -> dict[str, JobState]:
         if word == "DONE":
             found[number] = JobState("COMPLETED", _elapsed(row), "")
         elif word == "EXIT":
-            code = _text(row, "EXIT_CODE")
-            why = _text(row, "EXIT_REASON") or (f"exit code {code}" if code else "")
+            code = text_of(row, "EXIT_CODE")
+            why = text_of(row, "EXIT_REASON") or (f"exit code {code}" if code else "")
             found[number] = JobState("FAILED", _elapsed(row), why)
     return found
 
 
 def _jobs(printed: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Give the number, the state and the fields of each job that bjobs printed."""
-    text = printed[max(printed.find("{"), 0) :]  # it may have waited for its server, and said so
-    if not text.strip():
+    # it may have waited for its server, and said so
+    told = printed_json(printed[max(printed.find("{"), 0) :], "bjobs")
+    if told is None:
         return
-    try:
-        told = json_text.parse(text.encode())
-    except ValueError as problem:
-        raise Unavailable(f"bjobs printed what is no JSON: {problem}.") from None
     rows = told.get("RECORDS") if isinstance(told, dict) else None
     if not isinstance(rows, list):
         raise Unavailable("bjobs printed JSON without RECORDS.")
     for row in rows:
-        if isinstance(row, dict) and _text(row, "JOBID").isdecimal() and _text(row, "STAT"):
-            yield _text(row, "JOBID"), _text(row, "STAT"), row
+        if isinstance(row, dict) and text_of(row, "JOBID").isdecimal() and text_of(row, "STAT"):
+            yield text_of(row, "JOBID"), text_of(row, "STAT"), row
 
 
 def _elapsed(row: Mapping[str, Any]) -> str:
     """Write "3725 second(s)" as a clock does; older versions print one."""
-    told = _text(row, "RUN_TIME")
+    told = text_of(row, "RUN_TIME")
     match = re.fullmatch(r"([0-9]{1,9}) second\(s\)", told)
     if match is None:
         return told or "0:00"
     minutes, seconds = divmod(int(match[1]), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
-
-
-def _text(row: Mapping[str, Any], key: str) -> str:
-    value = row.get(key)
-    return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def idle(settings: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,31 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.errors import Unavailable, UsageError
+from harness.launch import placement
 from harness.launch.batch_script import Batch, text
-from harness.launch.placement import lay_out as launch
-from harness.launch.queue_answers import FreeNodes, JobState
-from harness.store import json_text
-
-__all__ = [
-    "EXAMPLES",
-    "NO_SUCH_JOB",
-    "SETTINGS",
-    "cancel",
-    "ended",
-    "idle",
-    "launch",
-    "named",
-    "nodes",
-    "reach",
-    "read_ends",
-    "read_idle",
-    "read_states",
-    "requeue",
-    "script",
-    "state",
-    "submit",
-    "submitted",
-]
+from harness.launch.queue_answers import FreeNodes, JobState, printed_json, text_of
 
 _ASKED = {"queue": "-q ", "account": "-A "}
 SETTINGS = (*_ASKED, "place", "options")
@@ -45,8 +23,8 @@ EXAMPLES = {
     "options": ("-l filesystems=home:scratch", "further words for qsub"),
 }
 """For profiles to fill in: what a setting looks like, and where to find one's own."""
-NO_SUCH_JOB = ("Unknown Job Id", "Job has finished")
-"""What qstat calls an error where it does not know a job, or no longer."""
+JOB_IS_OVER = ("Unknown Job Id", "Job has finished", "Request invalid for state of job")
+"""What qstat and qdel say of a job that has ended or is about to, or that PBS knows no more."""
 _WORDS = {
     "B": "BEGUN",
     "E": "EXITING",
@@ -82,6 +60,9 @@ def reach(node: str, argv: Sequence[str], settings: Mapping[str, Any]) -> tuple[
     """Give the command that runs another one on a node, through PBS's own daemons."""
     del settings  # what was asked for stands in the allocation
     return ("pbs_tmrsh", node, *argv)
+
+
+launch = placement.lay_out
 
 
 def script(batch: Batch, settings: Mapping[str, Any]) -> str:
@@ -124,7 +105,7 @@ def state(*jobs: str) -> tuple[str, ...]:
 def read_states(printed: str) -> dict[str, JobState]:
     """Read them; one that has finished is none of them."""
     return {
-        number: JobState(_WORDS.get(letter, letter), _elapsed(job), _text(job, "comment"))
+        number: JobState(_WORDS.get(letter, letter), _elapsed(job), text_of(job, "comment"))
         for number, letter, job in _jobs(printed)
         if letter not in _ENDED
     }
@@ -143,7 +124,7 @@ def read_ends(printed: str) -> dict[str, JobState]:
             continue
         status = job.get("Exit_status")
         if not isinstance(status, int):
-            word, why = "ENDED", _text(job, "comment")
+            word, why = "ENDED", text_of(job, "comment")
         elif status > _BY_SIGNAL:
             word, why = "KILLED", f"by signal {status - _BY_SIGNAL}"
         else:
@@ -162,12 +143,9 @@ def _jobs(printed: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
 def _table(printed: str, program: str, key: str) -> Mapping[str, Mapping[str, Any]]:
     """Read a table of the JSON that PBS prints; where there is nothing in it, it is left out."""
-    if not printed.strip():
+    told = printed_json(printed, program)
+    if told is None:
         return {}
-    try:
-        told = json_text.parse(printed.encode())
-    except ValueError as problem:
-        raise Unavailable(f"{program} printed what is no JSON: {problem}.") from None
     table = told.get(key, {}) if isinstance(told, dict) else None
     if not isinstance(table, dict):
         raise Unavailable(f"{program} printed JSON without a table of {key}.")
@@ -176,12 +154,7 @@ def _table(printed: str, program: str, key: str) -> Mapping[str, Mapping[str, An
 
 def _elapsed(job: Mapping[str, Any]) -> str:
     used = job.get("resources_used")
-    return (_text(used, "walltime") if isinstance(used, dict) else "") or "0:00"
-
-
-def _text(job: Mapping[str, Any], key: str) -> str:
-    value = job.get(key)
-    return " ".join(value.split()) if isinstance(value, str) else ""
+    return (text_of(used, "walltime") if isinstance(used, dict) else "") or "0:00"
 
 
 def idle(settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -195,8 +168,8 @@ def read_idle(printed: str) -> FreeNodes:
     states: dict[str, set[str]] = {}
     for name, node in _table(printed, "pbsnodes", "nodes").items():
         jobs = {"has jobs"} if node.get("jobs") else set()
-        machine = _text(node, "Mom") or name
-        states.setdefault(machine, set()).update(_text(node, "state").split(","), jobs)
+        machine = text_of(node, "Mom") or name
+        states.setdefault(machine, set()).update(text_of(node, "state").split(","), jobs)
     usable = [
         words
         for words in states.values()

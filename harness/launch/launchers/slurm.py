@@ -34,8 +34,8 @@ EXAMPLES = {
 MPI = ("pmi2", "pmix", "pmix_v2", "pmix_v3", "pmix_v4", "pmix_v5", "cray_shasta")
 TRIED_ALONE = tuple(one for one in _ASKED if one != "partition")
 """What a queue can refuse of a profile's settings beside the partition."""
-NO_SUCH_JOB = ("Invalid job id",)
-"""What squeue calls an error when it knows none of the jobs any more."""
+JOB_IS_OVER = ("Invalid job id", "already completing or completed")
+"""What squeue and scancel say of a job that has ended, or that Slurm knows no more."""
 _MOST_RESTARTS = 3
 _PAIR = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 _PARTITION = re.compile(

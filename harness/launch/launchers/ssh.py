@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import UsageError
+from harness.launch import placement
 from harness.launch.host_lists import unfolded
-from harness.launch.placement import lay_out as launch
-
-__all__ = ["SETTINGS", "launch", "nodes", "reach", "setting_fault"]
 
 SETTINGS = ("hosts", "command")
 
@@ -47,3 +45,6 @@ def reach(node: str, argv: Sequence[str], settings: Mapping[str, Any]) -> tuple[
     """Give the command that runs another one on a host, with its input and output."""
     command = shlex.split(str(settings.get("command") or "ssh"))
     return (*command, *_OPTIONS, node, f"exec {shlex.join(argv)}")
+
+
+launch = placement.lay_out

@@ -223,7 +223,7 @@ def states(platform: Platform, some: Sequence[JobInQueue]) -> Mapping[str, JobSt
     if not names:
         return {}
     launcher = queue_of(platform)
-    said = _asked(launcher.state(*names), unless=launcher.NO_SUCH_JOB)
+    said = _asked(launcher.state(*names), unless=launcher.JOB_IS_OVER)
     found: dict[str, JobState] = launcher.read_states(said)
     return {name: found[name] for name in names if name in found}
 
@@ -232,7 +232,7 @@ def ends(platform: Platform, some: Sequence[JobInQueue]) -> Mapping[str, JobStat
     """Ask the queue's accounts once how jobs ended; refuse where it keeps none."""
     launcher = queue_of(platform)
     found: dict[str, JobState] = launcher.read_ends(
-        _asked(launcher.ended(*(one.job for one in some)), unless=launcher.NO_SUCH_JOB)
+        _asked(launcher.ended(*(one.job for one in some)), unless=launcher.JOB_IS_OVER)
     )
     return found
 
@@ -250,8 +250,13 @@ def requeue(platform: Platform, say: Callable[[], None]) -> bool:
 
 
 def cancel(platform: Platform, some: Sequence[JobInQueue]) -> None:
-    """Cancel jobs; the trials that they finished stay."""
-    _asked(queue_of(platform).cancel(*(one.job for one in some if one.job)))
+    """Cancel jobs, unless they ended meanwhile; the trials that they finished stay."""
+    launcher = queue_of(platform)
+    argv = launcher.cancel(*(one.job for one in some if one.job))
+    answer = commands.run(argv, timeout_s=_PATIENCE_S)
+    said = answer.stderr.splitlines()
+    if not (said and all(_says(line, launcher.JOB_IS_OVER) for line in said)):
+        answer.required()
 
 
 def _record(paths: RunPaths, known: Sequence[JobInQueue]) -> None:
@@ -265,5 +270,8 @@ def _asked(argv: Sequence[str], *, unless: Sequence[str] = (), private: str = ""
     ``unless`` it says one of these, which is an answer.
     """
     answer = commands.run(argv, timeout_s=_PATIENCE_S, private=private)
-    is_answer = any(text in answer.stderr for text in unless)
-    return answer.stdout if is_answer else answer.required()
+    return answer.stdout if _says(answer.stderr, unless) else answer.required()
+
+
+def _says(text: str, some: Sequence[str]) -> bool:
+    return any(one in text for one in some)
