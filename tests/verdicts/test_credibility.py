@@ -206,7 +206,7 @@ def test_the_same_loss_twice_where_masks_differ_rejects_the_trial(
     recorded: Recorded, losses: list[float]
 ) -> None:
     told = evidence(recorded(losses=FALLS, facts={"restarts": losses}))
-    assert "the loss 2.302585 twice: dropout is off where it is timed" in told
+    assert "have the loss 2.302585: dropout is off where it is timed" in told
 
 
 @pytest.mark.parametrize("losses", [[2.3025851, 2.3031], [2.5, 2.5], []])

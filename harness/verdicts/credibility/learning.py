@@ -51,17 +51,20 @@ def last_loss(streams: Sequence[Stream]) -> LastLoss | None:
 
 
 def judge_masks(streams: Sequence[Stream]) -> list[Finding]:
-    """Find dropouts that drop nothing, or the same: one step, taken twice, has the same loss.
+    """Find dropouts that drop nothing, or the same: a step that is taken again has the same loss.
 
-    Taken by every rank from the same weights and samples it has another loss in each.
+    It is taken two to eight times (``worker/gate/timed_updates.py``): more than twice where two
+    losses are the same, or there are several ranks. Taken by every rank from the same weights and
+    samples, it has another loss in each.
     """
     found = []
     for stream in streams:
         losses = _restarts(stream)
         if len(losses) > 1 and are_one(losses) and not all(map(is_narrow, losses)):
             text = (
-                f"a step from the same weights and batch has the loss {losses[0]:.7g} twice: "
-                "dropout is off where it is timed, or drops the same at every step"
+                f"{len(losses)} steps from the same weights and batch have the loss "
+                f"{losses[0]:.7g}: dropout is off where it is timed, or drops the same at "
+                "every step"
             )
             found.append(Finding("untrained", text))
     return found or [

@@ -123,7 +123,7 @@ class Subject(Protocol):
 
 OWN_UPDATES = 3
 """Momentum shows in the second one, and a moment's correction for its start in each."""
-OWN_ITEMS = 65_536
+MOST_ITEMS = 65_536
 """So many of each tensor at most: optimisers work item by item."""
 
 
@@ -239,7 +239,7 @@ def _own_updates(subject: Subject, given: Folder, made: Writer) -> None:
     subject.load(given.under("initial/"))
     batch = given.tensors["input"], given.tensors["target"]
     for update, stream in enumerate(opened(*batch, OWN_UPDATES)):
-        put_thinned(made, "own/{}/".format(update), stream, OWN_ITEMS)
+        put_thinned(made, "own/{}/".format(update), stream, MOST_ITEMS)
 
 
 def _layers(subject: Subject, given: Folder, made: Writer) -> None:

@@ -8,8 +8,9 @@ their use tells an adapter nothing:
     step, sync, state                                     do weights still move where it ended?
     steps, sync, and what was computed is looked at       did sync wait for the steps?
     load a state, give a batch, step, sync, state         three times, where the host asks for it
-    load the starting weights, give the first batch, step twice, where dropouts drop: other masks?
-                                                          (all ranks take the first one's part)
+    load the starting weights, give the first batch, step where dropouts drop: two to eight times,
+                                                          until other masks show in the loss;
+                                                          all ranks take the first one's part
     state                                                 at the end
 
 Of several ranks each is given its part of a batch, and each puts what it made into a folder of its
@@ -57,7 +58,7 @@ from harness.worker.contracts import Refused, door
 from harness.worker.gate import starting_point, tensors
 from harness.worker.gate.losses import are_one
 from harness.worker.gate.rank_equality import share
-from harness.worker.gate.subject import Made, put_thinned, thinned
+from harness.worker.gate.subject import MOST_ITEMS, Made, put_thinned, thinned
 from harness.worker.gate.tensors import Repeated, Tensor, Writer
 from harness.worker.network.layers import Network
 from harness.worker.network.shapes import has_dropout, parameters, sites
@@ -73,8 +74,6 @@ MOST_STEPS = 8
 """Some frameworks queue no more than a few dozen steps."""
 MOST_AFTER = 0.5
 """Share of the time of some steps that may pass after sync; an honest one leaves nothing."""
-
-
 MOST_RESTARTS = 8
 """Steps from one start, of which two must have different losses where dropouts drop."""
 
@@ -162,23 +161,22 @@ class TimedUpdates:
         The loss is small there: a step that leaves out its update for that is whole again from
         every state that is loaded. What is no number any more cannot move.
         """
-        before = self._trained()
+        before = dict(self._trained())
         self._activity.step()
         self._activity.sync()
         loss = self._activity.values().get("loss", math.nan)
-        if math.isfinite(loss) and self._trained() == before:
+        moves = (before.get(name) != now for name, now in self._trained())
+        if math.isfinite(loss) and not any(moves):  # reads no further than the first that moved
             raise StandsStill(
                 "the step that was timed does not train the network any more: where the measured "
                 "phase ended, at a loss of {:.6g}, one more step changes nothing".format(loss)
             )
 
-    def _trained(self) -> Dict[str, bytes]:
-        """Digest weights and moments: running statistics move without an update."""
-        return {
-            name: hashlib.sha256(items).digest()
-            for name, _, items in self._activity.state()
-            if name.startswith(self._learned)
-        }
+    def _trained(self) -> Iterator[Tuple[str, bytes]]:
+        """Digest items of weights and moments: running statistics move without an update."""
+        state = (one for one in self._activity.state() if one[0].startswith(self._learned))
+        for name, _, items in thinned(state, MOST_ITEMS, "float32"):
+            yield name, hashlib.sha256(items).digest()
 
     def _require_one_program(self) -> None:
         """Refuse a step that was compiled more than once, for arguments of other kinds."""
