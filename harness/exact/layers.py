@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.exact import sequences
-from harness.exact.attention import attention
 from harness.exact.layer import Array, Forward, Own
 from harness.exact.norms import RUNNING, batch_norm, lrn
+from harness.exact.sequences import SEQUENCE_LAYERS
 from harness.exact.windows import average_pool, conv, max_pool
 from harness.worker.network.layers import (
     LRN,
@@ -26,21 +25,6 @@ from harness.worker.network.layers import (
     ReLU,
     Scale,
     Tanh,
-)
-from harness.worker.network.sequence_layers import (
-    GELU,
-    Attention,
-    ClassToken,
-    Embedding,
-    Gather,
-    LayerNorm,
-    Positions,
-    RMSNorm,
-    Segments,
-    Select,
-    SiLU,
-    TiedDense,
-    ToSequence,
 )
 
 
@@ -118,17 +102,5 @@ LAYERS: dict[type, Callable[..., Forward]] = {
     GlobalAverage: _global_average,
     Flatten: _flatten,
     Dropout: _dropout,
-    Embedding: sequences.embedding,
-    Segments: sequences.segments,
-    Positions: sequences.positions,
-    ClassToken: sequences.class_token,
-    ToSequence: sequences.to_sequence,
-    LayerNorm: sequences.layer_norm,
-    RMSNorm: sequences.rms_norm,
-    Attention: attention,
-    GELU: sequences.gelu,
-    SiLU: sequences.silu,
-    Select: sequences.select,
-    Gather: sequences.gather,
-    TiedDense: sequences.tied_dense,
+    **SEQUENCE_LAYERS,
 }

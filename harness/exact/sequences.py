@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from harness.exact.attention import attention
 from harness.exact.layer import Array, Forward, Own
 from harness.worker.network.sequence_layers import (
     GELU,
+    Attention,
     ClassToken,
     Embedding,
     Gather,
@@ -168,3 +170,20 @@ def tied_dense(layer: TiedDense, x: Array, own: Own, _counts: Sequence[int]) -> 
 
     y = x @ table.T
     return y + own["bias"] if layer.bias else y, back
+
+
+SEQUENCE_LAYERS: dict[type, Callable[..., Forward]] = {
+    Embedding: embedding,
+    Segments: segments,
+    Positions: positions,
+    ClassToken: class_token,
+    ToSequence: to_sequence,
+    LayerNorm: layer_norm,
+    RMSNorm: rms_norm,
+    Attention: attention,
+    GELU: gelu,
+    SiLU: silu,
+    Select: select,
+    Gather: gather,
+    TiedDense: tied_dense,
+}

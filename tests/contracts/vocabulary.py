@@ -202,10 +202,18 @@ def _keys(sources: Sources, file: str, name: str) -> list[str] | None:
         if key is not None:
             found.append(key.value if isinstance(key, ast.Constant) else ast.unparse(key))
         elif isinstance(held, ast.Name):  # **GROUP
-            found += _keys(sources, SEQUENCE_RULES, held.id) or []
+            found += _keys(sources, _home(sources, file, held.id), held.id) or []
         else:
             found += _holes(sources, held)
     return found
+
+
+def _home(sources: Sources, file: str, name: str) -> str:
+    """Name the module that a module has a name from."""
+    for node in sources.tree(file).body:
+        if isinstance(node, ast.ImportFrom) and any(one.name == name for one in node.names):
+            return f"{str(node.module).replace('.', '/')}.py"
+    return file
 
 
 def refused(sources: Sources, folder: str) -> set[str]:
@@ -215,8 +223,9 @@ def refused(sources: Sources, folder: str) -> set[str]:
         for name in ("LAYERS", "LOSSES", "OPTIMISERS"):
             table = _assigned(sources.tree(str(path.relative_to(ROOT))), name)
             if isinstance(table, ast.Dict):
-                spread = zip(table.keys, table.values, strict=True)
-                found.update(*(_holes(sources, held) for key, held in spread if key is None))
+                for key, held in zip(table.keys, table.values, strict=True):
+                    if key is None and isinstance(held, ast.Call):
+                        found.update(_holes(sources, held))
     return found
 
 

@@ -50,7 +50,7 @@ MISTAKES = {
     },
     "a GELU by erf for one by tanh": {
         "torch": (
-            TORCH + "lowering/network.py",
+            TORCH_WORDS,
             ('"tanh" if layer.tanh else "none"', '"none"'),
             "gelu: output",
         ),

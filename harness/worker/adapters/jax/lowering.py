@@ -24,7 +24,7 @@ import numpy
 from jax import lax
 from jax import numpy as jnp
 
-from harness.worker.adapters.jax import sequences
+from harness.worker.adapters.jax.sequences import SEQUENCE_LAYERS
 from harness.worker.attribution.marks import unmarked
 from harness.worker.network.layers import (
     LRN,
@@ -47,21 +47,6 @@ from harness.worker.network.layers import (
     Tanh,
 )
 from harness.worker.network.rule import SequenceShape, Shape
-from harness.worker.network.sequence_layers import (
-    GELU,
-    Attention,
-    ClassToken,
-    Embedding,
-    Gather,
-    LayerNorm,
-    Positions,
-    RMSNorm,
-    Segments,
-    Select,
-    SiLU,
-    TiedDense,
-    ToSequence,
-)
 from harness.worker.network.shapes import sites
 from harness.worker.network.words import lowering_of
 
@@ -325,17 +310,5 @@ LAYERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {
     GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x)),
     Flatten: _flatten,
     Dropout: _dropout,
-    Embedding: sequences.embedding,
-    Segments: sequences.segments,
-    Positions: sequences.positions,
-    ClassToken: sequences.class_token,
-    ToSequence: sequences.to_sequence,
-    LayerNorm: sequences.layer_norm,
-    RMSNorm: sequences.rms_norm,
-    Attention: sequences.attention,
-    GELU: sequences.gelu,
-    SiLU: lambda net, site, x, one: jax.nn.silu(x),
-    Select: lambda net, site, x, one: x[:, site.layer.position],
-    Gather: sequences.gather,
-    TiedDense: sequences.tied_dense,
+    **SEQUENCE_LAYERS,
 }

@@ -8,14 +8,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable, Dict
 
 import jax
 import numpy
 from jax import lax
 from jax import numpy as jnp
 
-from harness.worker.network.sequence_layers import Attention, Rotary
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
+    RMSNorm,
+    Rotary,
+    Segments,
+    Select,
+    SiLU,
+    TiedDense,
+    ToSequence,
+)
 
 
 def embedding(_net: Any, site: Any, x: Any, one: Any) -> Any:
@@ -126,3 +141,20 @@ def tied_dense(_net: Any, site: Any, x: Any, one: Any) -> Any:
 
 def _wide(x: Any) -> Any:
     return x.astype(jnp.promote_types(x.dtype, jnp.float32))
+
+
+SEQUENCE_LAYERS: Dict[type, Callable[[Any, Any, Any, Any], Any]] = {
+    Embedding: embedding,
+    Segments: segments,
+    Positions: positions,
+    ClassToken: class_token,
+    ToSequence: to_sequence,
+    LayerNorm: layer_norm,
+    RMSNorm: rms_norm,
+    Attention: attention,
+    GELU: gelu,
+    SiLU: lambda net, site, x, one: jax.nn.silu(x),
+    Select: lambda net, site, x, one: x[:, site.layer.position],
+    Gather: gather,
+    TiedDense: tied_dense,
+}

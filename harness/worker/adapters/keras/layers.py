@@ -12,7 +12,7 @@ import keras
 import numpy
 from keras import layers, ops
 
-from harness.worker.adapters.keras import sequences
+from harness.worker.adapters.keras.sequences import SEQUENCE_LAYERS
 from harness.worker.adapters.tensorflow.lowering.layouts import Spot
 from harness.worker.adapters.tensorflow.lowering.padding import Pad, padding
 from harness.worker.network.layers import (
@@ -29,21 +29,6 @@ from harness.worker.network.layers import (
     ReLU,
     Scale,
     Tanh,
-)
-from harness.worker.network.sequence_layers import (
-    GELU,
-    Attention,
-    ClassToken,
-    Embedding,
-    Gather,
-    LayerNorm,
-    Positions,
-    RMSNorm,
-    Segments,
-    Select,
-    SiLU,
-    TiedDense,
-    ToSequence,
 )
 from harness.worker.network.words import lowering_of
 
@@ -226,30 +211,18 @@ def _scale(spot: Spot) -> List[Any]:
 
 
 LAYERS: Dict[Type[Any], Callable[[Spot], List[Any]]] = {
-    Attention: sequences.attention,
     AveragePool: _average_pool,
     BatchNorm: _batch_norm,
-    ClassToken: sequences.class_token,
     Conv: _conv,
     Dense: _dense,
     Dropout: _dropout,
-    Embedding: sequences.embedding,
     Flatten: lambda _: [layers.Flatten()],
-    GELU: sequences.gelu,
     GlobalAverage: _global_average,
-    LayerNorm: sequences.layer_norm,
     LeakyReLU: _leaky_relu,
     LRN: _lrn,
     MaxPool: _max_pool,
-    Segments: sequences.segments,
-    Positions: sequences.positions,
     ReLU: lambda _: [layers.ReLU()],
-    RMSNorm: sequences.rms_norm,
     Scale: _scale,
-    Select: sequences.select,
-    Gather: sequences.gather,
-    SiLU: lambda _: [layers.Activation("silu")],
     Tanh: lambda _: [layers.Activation("tanh")],
-    TiedDense: sequences.tied_dense,
-    ToSequence: sequences.to_sequence,
+    **SEQUENCE_LAYERS,
 }

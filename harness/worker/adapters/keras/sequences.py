@@ -7,14 +7,29 @@ queries and keys, so that is written with ``keras.ops``.
 
 from __future__ import annotations
 
-from typing import Any, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 import keras
 import numpy
 from keras import layers, ops
 
 from harness.worker.adapters.tensorflow.lowering.layouts import Spot
-from harness.worker.network.sequence_layers import Attention, Rotary, TiedDense
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
+    RMSNorm,
+    Rotary,
+    Segments,
+    Select,
+    SiLU,
+    TiedDense,
+    ToSequence,
+)
 
 _CUBE = 0.044715
 
@@ -269,3 +284,20 @@ def tied_dense(spot: Spot) -> List[Any]:
     """Give what multiplies by an embedding's table, which it is still to be given."""
     assert isinstance(spot.layer, TiedDense)
     return [Tied(spot.layer.features, spot.layer.bias)]
+
+
+SEQUENCE_LAYERS: Dict[type, Callable[[Spot], List[Any]]] = {
+    Embedding: embedding,
+    Segments: segments,
+    Positions: positions,
+    ClassToken: class_token,
+    ToSequence: to_sequence,
+    LayerNorm: layer_norm,
+    RMSNorm: rms_norm,
+    Attention: attention,
+    GELU: gelu,
+    SiLU: lambda _: [layers.Activation("silu")],
+    Select: select,
+    Gather: gather,
+    TiedDense: tied_dense,
+}

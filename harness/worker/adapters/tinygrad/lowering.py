@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from tinygrad import Context
 
-from harness.worker.adapters.tinygrad import sequences
+from harness.worker.adapters.tinygrad.sequences import SEQUENCE_LAYERS
 from harness.worker.attribution.marks import Mark, unmarked
 from harness.worker.network.layers import (
     LRN,
@@ -39,21 +39,6 @@ from harness.worker.network.layers import (
     Residual,
     Scale,
     Tanh,
-)
-from harness.worker.network.sequence_layers import (
-    GELU,
-    Attention,
-    ClassToken,
-    Embedding,
-    Gather,
-    LayerNorm,
-    Positions,
-    RMSNorm,
-    Segments,
-    Select,
-    SiLU,
-    TiedDense,
-    ToSequence,
 )
 from harness.worker.network.shapes import Site, sites
 from harness.worker.network.words import lowering_of
@@ -198,17 +183,5 @@ LAYERS: Dict[type, Callable[[Any, Any, Pass], Any]] = {
     GlobalAverage: lambda site, x, one: x.mean(tuple(range(2, x.ndim))),
     Flatten: lambda site, x, one: x.flatten(1),
     Dropout: _dropout,
-    Embedding: sequences.embedding,
-    Segments: sequences.segments,
-    Positions: sequences.positions,
-    ClassToken: sequences.class_token,
-    ToSequence: sequences.to_sequence,
-    LayerNorm: sequences.layer_norm,
-    RMSNorm: sequences.rms_norm,
-    Attention: sequences.attention,
-    GELU: sequences.gelu,
-    SiLU: lambda site, x, one: x.silu(),
-    Select: lambda site, x, one: x[:, site.layer.position],
-    Gather: sequences.gather,
-    TiedDense: sequences.tied_dense,
+    **SEQUENCE_LAYERS,
 }

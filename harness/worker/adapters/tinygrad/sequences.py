@@ -10,12 +10,27 @@ What an expert does here, and why:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable, Dict
 
 import numpy
 from tinygrad import Tensor
 
-from harness.worker.network.sequence_layers import Attention, Rotary
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
+    RMSNorm,
+    Rotary,
+    Segments,
+    Select,
+    SiLU,
+    TiedDense,
+    ToSequence,
+)
 
 
 def embedding(site: Any, x: Any, one: Any) -> Any:
@@ -107,3 +122,20 @@ def tied_dense(site: Any, x: Any, one: Any) -> Any:
     """Multiply by an embedding's table."""
     bias = one.parameters[site.path + "/bias"] if site.layer.bias else None
     return x.linear(one.parameters[site.layer.to + "/weight"].transpose(), bias)
+
+
+SEQUENCE_LAYERS: Dict[type, Callable[[Any, Any, Any], Any]] = {
+    Embedding: embedding,
+    Segments: segments,
+    Positions: positions,
+    ClassToken: class_token,
+    ToSequence: to_sequence,
+    LayerNorm: layer_norm,
+    RMSNorm: rms_norm,
+    Attention: attention,
+    GELU: gelu,
+    SiLU: lambda site, x, one: x.silu(),
+    Select: lambda site, x, one: x[:, site.layer.position],
+    Gather: gather,
+    TiedDense: tied_dense,
+}

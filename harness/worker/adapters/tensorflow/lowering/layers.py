@@ -10,10 +10,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Type
 import numpy
 import tensorflow.compat.v2 as tf
 
-from harness.worker.adapters.tensorflow.lowering import sequences
 from harness.worker.adapters.tensorflow.lowering.layer_style import Pass, Style
 from harness.worker.adapters.tensorflow.lowering.layouts import Spot
 from harness.worker.adapters.tensorflow.lowering.padding import padding
+from harness.worker.adapters.tensorflow.lowering.sequences import SEQUENCE_LAYERS
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -29,21 +29,7 @@ from harness.worker.network.layers import (
     Scale,
     Tanh,
 )
-from harness.worker.network.sequence_layers import (
-    GELU,
-    Attention,
-    ClassToken,
-    Embedding,
-    Gather,
-    LayerNorm,
-    Positions,
-    RMSNorm,
-    Segments,
-    Select,
-    SiLU,
-    TiedDense,
-    ToSequence,
-)
+from harness.worker.network.sequence_layers import TiedDense
 from harness.worker.network.words import lowering_of
 
 NEVER_LARGEST = float("-inf")
@@ -306,30 +292,19 @@ def _worked(spatial: Sequence[Any], one: Any) -> List[Any]:
 
 
 LAYERS: Dict[Type[Any], Callable[[Spot, Pass, Any], Any]] = {
-    Attention: sequences.attention,
     AveragePool: _average_pool,
     BatchNorm: _batch_norm,
-    ClassToken: sequences.class_token,
     Conv: _conv,
     Dense: _dense,
     Dropout: _dropout,
-    Embedding: sequences.embedding,
     Flatten: _flatten,
-    GELU: sequences.gelu,
     GlobalAverage: _global_average,
-    LayerNorm: sequences.layer_norm,
     LeakyReLU: _leaky_relu,
     LRN: _lrn,
     MaxPool: _max_pool,
-    Segments: sequences.segments,
-    Positions: sequences.positions,
     ReLU: lambda _spot, _pass, x: tf.nn.relu(x),
-    RMSNorm: sequences.rms_norm,
     Scale: _scale,
-    Select: sequences.select,
-    Gather: sequences.gather,
-    SiLU: sequences.silu,
     Tanh: lambda _spot, _pass, x: tf.tanh(x),
     TiedDense: _tied_dense,
-    ToSequence: sequences.to_sequence,
+    **SEQUENCE_LAYERS,
 }

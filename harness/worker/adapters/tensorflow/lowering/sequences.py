@@ -13,14 +13,28 @@ What an expert does here, and why:
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 import numpy
 import tensorflow.compat.v2 as tf
 
 from harness.worker.adapters.tensorflow.lowering.layer_style import Pass
 from harness.worker.adapters.tensorflow.lowering.layouts import Spot
-from harness.worker.network.sequence_layers import Attention, Rotary
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
+    RMSNorm,
+    Rotary,
+    Segments,
+    Select,
+    SiLU,
+    ToSequence,
+)
 
 _CUBE = 0.044715
 
@@ -161,3 +175,19 @@ def select(spot: Spot, _now: Pass, x: Any) -> Any:
 
 def _wide(x: Any) -> Any:
     return tf.cast(x, tf.float32) if x.dtype in (tf.bfloat16, tf.float16) else x
+
+
+SEQUENCE_LAYERS: Dict[type, Callable[[Spot, Pass, Any], Any]] = {
+    Embedding: embedding,
+    Segments: segments,
+    Positions: positions,
+    ClassToken: class_token,
+    ToSequence: to_sequence,
+    LayerNorm: layer_norm,
+    RMSNorm: rms_norm,
+    Attention: attention,
+    GELU: gelu,
+    SiLU: silu,
+    Select: select,
+    Gather: gather,
+}

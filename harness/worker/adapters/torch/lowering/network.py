@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from harness.worker.adapters.torch.lowering import sequences
 from harness.worker.adapters.torch.lowering.lrn import LocalResponseNorm
+from harness.worker.adapters.torch.lowering.sequences import SEQUENCE_LAYERS
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -43,21 +44,7 @@ from harness.worker.network.layers import (
     Tanh,
 )
 from harness.worker.network.rule import SequenceShape
-from harness.worker.network.sequence_layers import (
-    GELU,
-    Attention,
-    ClassToken,
-    Embedding,
-    Gather,
-    LayerNorm,
-    Positions,
-    RMSNorm,
-    Segments,
-    Select,
-    SiLU,
-    TiedDense,
-    ToSequence,
-)
+from harness.worker.network.sequence_layers import TiedDense
 from harness.worker.network.shapes import Site, sites
 from harness.worker.network.words import lowering_of
 
@@ -252,17 +239,6 @@ LAYERS: Dict[type, Callable[[Any, Site, bool], nn.Module]] = {
     GlobalAverage: lambda *_: MeanOverPositions(),
     Flatten: lambda *_: nn.Flatten(),
     Dropout: lambda layer, *_: nn.Dropout(layer.rate),
-    Embedding: lambda layer, *_: nn.Embedding(layer.vocabulary, layer.features),
-    Segments: lambda layer, site, _: sequences.AddSegments(layer.count, site.input[-1]),
-    Positions: lambda layer, site, _: sequences.AddPositions(layer.length, site.input[-1]),
-    ClassToken: lambda _, site, __: sequences.PutFirst(site.input[-1]),
-    ToSequence: lambda *_: sequences.PositionsOfImage(),
-    LayerNorm: lambda layer, site, _: sequences.layer_norm(layer, site),
-    RMSNorm: lambda layer, site, _: sequences.rms_norm(layer, site),
-    Attention: lambda layer, site, _: sequences.Mix(layer, site.input[0]),
-    GELU: lambda layer, *_: nn.GELU(approximate="tanh" if layer.tanh else "none"),
-    SiLU: lambda *_: nn.SiLU(),
-    Select: lambda layer, *_: sequences.Pick(layer.position),
-    Gather: lambda layer, *_: sequences.Take(layer.positions),
     TiedDense: _tied_dense,
+    **SEQUENCE_LAYERS,
 }

@@ -12,13 +12,27 @@ What an expert does here, and why:
 
 from __future__ import annotations
 
-from typing import Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from harness.worker.network.sequence_layers import Attention, LayerNorm, RMSNorm, Rotary
+from harness.worker.network.sequence_layers import (
+    GELU,
+    Attention,
+    ClassToken,
+    Embedding,
+    Gather,
+    LayerNorm,
+    Positions,
+    RMSNorm,
+    Rotary,
+    Segments,
+    Select,
+    SiLU,
+    ToSequence,
+)
 from harness.worker.network.shapes import Site
 
 
@@ -196,11 +210,19 @@ def prepare(network: nn.Module, device: torch.device, dtype: torch.dtype) -> Non
             module.prepare(device, dtype)
 
 
-def layer_norm(layer: LayerNorm, site: Site) -> nn.Module:
-    """Normalise the features of each position."""
-    return nn.LayerNorm(site.input[-1], eps=layer.epsilon, bias=layer.bias)
-
-
-def rms_norm(layer: RMSNorm, site: Site) -> nn.Module:
-    """Divide the features of each position by the root of their mean square."""
-    return nn.RMSNorm(site.input[-1], eps=layer.epsilon)
+SEQUENCE_LAYERS: Dict[type, Callable[[Any, Site, bool], nn.Module]] = {
+    Embedding: lambda layer, *_: nn.Embedding(layer.vocabulary, layer.features),
+    Segments: lambda layer, site, _: AddSegments(layer.count, site.input[-1]),
+    Positions: lambda layer, site, _: AddPositions(layer.length, site.input[-1]),
+    ClassToken: lambda _, site, __: PutFirst(site.input[-1]),
+    ToSequence: lambda *_: PositionsOfImage(),
+    LayerNorm: lambda layer, site, _: nn.LayerNorm(
+        site.input[-1], eps=layer.epsilon, bias=layer.bias
+    ),
+    RMSNorm: lambda layer, site, _: nn.RMSNorm(site.input[-1], eps=layer.epsilon),
+    Attention: lambda layer, site, _: Mix(layer, site.input[0]),
+    GELU: lambda layer, *_: nn.GELU(approximate="tanh" if layer.tanh else "none"),
+    SiLU: lambda *_: nn.SiLU(),
+    Select: lambda layer, *_: Pick(layer.position),
+    Gather: lambda layer, *_: Take(layer.positions),
+}
