@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from harness.gate.proof.proofs import Proofs
-from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.ranks.agent_client import TICK_S
 from harness.ranks.interrupts import Interrupts
@@ -19,17 +18,9 @@ from harness.run.gate_first import Prove, prove
 from harness.run.ledger import Ledger, TimeLeft, guess_s
 from harness.run.progress import InterruptsTold, Progress, ProgressListener, SessionResult
 from harness.run.setup import TrialBasis
-from harness.run.trials import untimed_jobs
-from harness.run.trials.machine_ceilings import MachineCeilings
-from harness.run.trials.prepared import (
-    ATTRIBUTION,
-    CEILINGS,
-    COLD,
-    PROBE,
-    Prepared,
-    SessionContext,
-)
+from harness.run.trials.prepared import Prepared, SessionContext
 from harness.run.trials.trial import begin_trial, run_trial
+from harness.run.trials.untimed_work import UntimedWork
 from harness.run.trust import knows_session, remember_session
 from harness.run.turns.block import Blocks
 from harness.run.turns.groups import Group
@@ -88,6 +79,7 @@ class Work:
             interrupts=self._interrupts,
             proofs=None if plan.platform.is_simulated else proofs,
         )
+        self._untimed = UntimedWork(paths, plan, cells, observer, self._interrupts, self._try)
         self._blocks: Blocks | None = None
         """Where trials of a block may live at the same time."""
         if plan.measure.turns and not plan.platform.is_simulated:
@@ -112,14 +104,11 @@ class Work:
         """Run the trials that are due."""
         try:
             with self._interrupts.installed():
-                if not self._plan.platform.is_simulated:
-                    self._fill_caches()
-                self._run_untimed(PROBE, untimed_jobs.probe_is_due)
+                self._untimed.before_trials()
                 for block, keys in self._ledger.blocks():
                     if not self._run_block(block, keys):
                         break
-                self._divide_steps()
-                self._measure_ceilings()
+                self._untimed.after_trials()
         finally:
             self._bench.nodes.close()
             if self._bench.proofs is not None:
@@ -135,6 +124,7 @@ class Work:
     def result(self) -> SessionResult:
         """Count the run's trials by state."""
         count, left = self._ledger.due.count(), self._ledger.due.left()
+        is_unfinished = count.left or self._untimed.is_undivided()
         return SessionResult(
             run=self._paths.root,
             total=count.total,
@@ -143,50 +133,10 @@ class Work:
             failed=count.done - count.ok,
             skipped=count.skipped,
             waiting=0 if self._short is None else count.left,
-            interrupted=self._interrupts.exit_code if count.left or self._is_undivided() else 0,
+            interrupted=self._interrupts.exit_code if is_unfinished else 0,
             lost=sum(left[key] for key in self._lost if self._is_left(key)),
             made=made(self._paths.root),
         )
-
-    def _is_undivided(self) -> bool:
-        """Whether a signal came before every step was divided that this session could divide."""
-        if not self._interrupts.count:
-            return False
-        return any(key in self._cells for key in untimed_jobs.undivided(self._paths, self._plan))
-
-    def _fill_caches(self) -> None:
-        """Run each compiling cell once from empty caches, so that block order decides nothing."""
-        for prepared_cell in self._cells.values():
-            cell = prepared_cell.cell
-            if not cell.factors["compile"] or cell.factors["compile_cache"] != "warm":
-                continue
-            is_due = untimed_jobs.first_or_once_more(self._paths, self._paths.cold(cell.key))
-            if is_due and self._interrupts.count == 0:
-                self._try(prepared_cell, COLD, 0)
-
-    def _run_untimed(self, name: str, is_due: Callable[[RunPaths, Cell], bool]) -> None:
-        """Run an untimed job of each cell once; its failure does not stop the session."""
-        for one in () if self._plan.platform.is_simulated else self._cells.values():
-            if self._interrupts.count == 0 and is_due(self._paths, one.cell):
-                self._try(one, name, 0)
-
-    def _divide_steps(self) -> None:
-        """Trace the steps of cells that are not divided yet, or were disturbed while they were."""
-        again = [] if self._interrupts.count else untimed_jobs.disturbed(self._paths, self._plan)
-        made = untimed_jobs.traces_again(self._paths)
-        for key in filter(self._cells.__contains__, again):
-            self._observer.noted(
-                f"{self._plan.cell(key).label}: its step was disturbed while it was traced, and is "
-                f"traced again: {made[key] + 2} of at most {untimed_jobs.MOST_TRACES} times."
-            )
-        self._run_untimed(ATTRIBUTION, partial(untimed_jobs.attribution_is_due, disturbed=again))
-
-    def _measure_ceilings(self) -> None:
-        """Measure what the machine can do at most, where no earlier run has."""
-        if self._cells and not self._plan.platform.is_simulated:
-            ceilings = MachineCeilings(self._plan.platform.name, self._cells)
-            self._run_untimed(CEILINGS, ceilings.is_due)
-            ceilings.keep(self._paths)
 
     def _run_block(self, block: int, keys: Sequence[str]) -> bool:
         """Run what a block still needs; tell whether to go on to the next."""
@@ -263,10 +213,11 @@ class Work:
             blocks.learn(outcome)
             self._enter(names[outcome.cell_key], outcome)
 
-    def _try(self, one: Prepared, name: str, block: int) -> None:
-        outcome = self._run(one, name, block)
+    def _try(self, one: Prepared, name: str) -> None:
+        """Run an untimed job, which is of no block."""
+        outcome = self._run(one, name, 0)
         if outcome is not None:
-            self._tell(one, name, block, outcome)
+            self._tell(one, name, 0, outcome)
 
     def _run(self, one: Prepared, name: TrialName | str, block: int) -> Outcome | None:
         """Run a trial, or leave it for another session where too few nodes answer."""

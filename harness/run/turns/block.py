@@ -48,7 +48,7 @@ class Blocks:
         key, name = outcome.cell_key, TrialName.parse(outcome.trial)
         together = len(outcome.turns.together) if outcome.turns is not None else 0
         if outcome.is_ok and name is not None and self.bias.is_wanted(key, together):
-            from harness.verdicts.trial import alternations  # loads what statistics load
+            from harness.verdicts.ended_trial import alternations  # loads what statistics load
 
             self.bias.learn(key, together, alternations(self._paths.trial(key, name)))
 
