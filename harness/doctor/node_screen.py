@@ -14,8 +14,7 @@ from harness.errors import UsageError
 from harness.launch.contract import Launcher
 from harness.platform.platform import Platform
 from harness.stats.odd_ones import FEWEST_MEMBERS
-from harness.study.factors import FACTORS
-from harness.study.framework import framework_info
+from harness.study.framework import ALONE, framework_info
 from harness.study.matrix import adapter_of
 from harness.study.study import built_study
 from harness.units import counted
@@ -24,8 +23,6 @@ NAME = "screen"
 _KERNELS = ("gemm", "triad")
 _DISK = "storage-write"
 _MESSAGE = 2**24
-_ALONE = FACTORS["strategy"].default
-"""The strategy of ranks that have nobody to talk to."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
         cells.append(alone)
     if kernels and platform.storage:
         cells.append({**own, "workload": _DISK, "tier": list(platform.storage)})
-    strategy = next((one for one in info.strategies if one != _ALONE), None)
+    strategy = next((one for one in info.strategies if one != ALONE), None)
     if strategy is not None and "collective" in info.kinds:
         sent = {**own, "strategy": strategy, "message_bytes": _MESSAGE}
         cells.append({**sent, "workload": "point-to-point", "nodes": 2})

@@ -7,10 +7,10 @@ from typing import Any
 
 from harness import plugins
 from harness.errors import BakeoffError, FaultyFile, UsageError, nearest
+from harness.study.factor_checks import check_value
 from harness.study.factors import FACTORS, Factor
 from harness.study.framework import (
     FrameworkInfo,
-    check_value,
     framework_info,
     framework_names,
     known_strategies,

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness import plugins
 from harness.errors import BakeoffError, UsageError, nearest
+from harness.study.factor_checks import check_value, is_known
 from harness.study.factors import FACTORS, Factor
 from harness.study.framework_file import (
     Difference,
@@ -23,7 +24,7 @@ from harness.study.framework_file import (
 from harness.study.framework_variables import Variables
 from harness.study.requirements import Requirement, parse_needs
 from harness.toml.document import Document, read_document
-from harness.toml.tables import check, unknown_key
+from harness.toml.tables import check
 from harness.toml.values import Value, shown
 
 ANY = "any"
@@ -171,19 +172,6 @@ def read_framework(path: Path) -> FrameworkInfo:
     )
 
 
-def check_value(
-    document: Document, place: tuple[str | int, ...], factor: Factor, value: Any
-) -> None:
-    """Tell a document when a value cannot be one of a factor's, or of an option's."""
-    wrong = factor.wrong(value)
-    if wrong is not None:
-        document.fault(place, wrong)
-    elif factor.allowed and value not in factor.allowed:
-        allowed = tuple(map(str, factor.allowed))
-        hint = nearest(str(value), allowed)
-        document.fault(place, f"{shown(value)} is no value of {factor.name}.{hint}", allowed)
-
-
 def _table(document: Document, name: str) -> dict[str, Any]:
     """Give a table even where the rest of the file is wrong, so that all faults come together."""
     value = document.data.get(name)
@@ -202,15 +190,15 @@ def _check_names(document: Document, path: Path) -> None:
     for reader in _table(document, "readers"):
         _check_offered(document, ("readers", reader), "reader", reader)
     for factor in _table(document, "groups"):
-        _known(document, ("groups", factor), factor)
+        is_known(document, ("groups", factor), factor)
     for factor, value in _table(document, "defaults").items():
-        if _known(document, ("defaults", factor), factor):
+        if is_known(document, ("defaults", factor), factor):
             check_value(document, ("defaults", factor), FACTORS[factor], value)
 
 
 def _values(document: Document, name: str, raw: Any) -> tuple[Value, ...] | None:
     place = ("factors", name)
-    if not _known(document, place, name):
+    if not is_known(document, place, name):
         return None
     if name in _ELSEWHERE:
         document.fault(place, f"stands in '{_ELSEWHERE[name]}'")
@@ -246,13 +234,6 @@ def _strategies(document: Document, file: FrameworkFile) -> dict[str, Strategy]:
 _ELSEWHERE = {"device": "devices", "strategy": "strategies"}
 
 
-def _known(document: Document, place: tuple[str | int, ...], name: str) -> bool:
-    if name in FACTORS:
-        return True
-    document.fault(place, *unknown_key(name, tuple(FACTORS)))
-    return False
-
-
 def _option(document: Document, name: str, raw: Any) -> Factor | None:
     place = ("options", name)
     if name in FACTORS:
@@ -275,7 +256,7 @@ def _requirement(document: Document, index: int) -> Requirement | None:
         return None
     when = []
     for name, raw in table.when.items():
-        if _known(document, (*place, "when", name), name):
+        if is_known(document, (*place, "when", name), name):
             values = raw if isinstance(raw, list) else [raw]
             for value in values:
                 check_value(document, (*place, "when", name), FACTORS[name], value)
