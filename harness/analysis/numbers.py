@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from harness.verdicts.results import Estimate, Interval
+if TYPE_CHECKING:
+    from harness.verdicts.results import Estimate, Interval
 
 UNKNOWN = "–"
 _DIGITS = 3

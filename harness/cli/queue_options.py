@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ from harness.errors import UsageError
 from harness.units import counted
 
 if TYPE_CHECKING:
+    from harness.launch.queue_answers import FreeNodes
+    from harness.plan.allocations import Allocation
     from harness.plan.plan import Plan
 
 
@@ -103,32 +105,15 @@ def hand_over(
             f"{plan.platform.launcher.name}. Let --max-jobs cut the study into more jobs."
         )
     wanted = allocations(plan, estimate(plan), waiting, most=max_jobs, parts=spread or 1)
-    if sum(one.parts for one in wanted) > 1 and plan.measure.is_repeated:
+    count = sum(one.parts for one in wanted)
+    if count > 1 and plan.measure.is_repeated:
         key = "stop" if plan.measure.stop else "until_interval"
         raise UsageError(
             f"measure.{key} decides over all cells together, and these would run in "
-            f"{sum(one.parts for one in wanted)} allocations: add --max-jobs 1."
+            f"{count} allocations: add --max-jobs 1."
         )
-    hours = sum(one.node_hours for one in wanted)
-    most = sum(one.most_node_hours for one in wanted)
-    for number, one in enumerate(wanted, 1):
-        times = f"{one.parts} times " if one.parts > 1 else ""
-        note(
-            f"Job {number}: {counted(one.nodes, 'node')}, {counted(len(one.keys), 'cell')}, "
-            f"{counted(one.trials, 'trial')}, {times}at most {one.minutes} min, "
-            f"guessed {one.node_hours:.2f} node-hours"
-        )
-    note(f"Together: {hours:.2f} node-hours guessed, {most:.2f} at most each time the jobs run.")
-    there, largest = queue.free(plan.platform), max(one.nodes for one in wanted)
-    note(
-        f"The queue has {counted(there.usable, 'node')}, {there.idle} of them idle; the largest "
-        f"job asks for {largest}."
-    )
-    if largest > there.usable:
-        raise UsageError(
-            f"A job of {counted(largest, 'node')} would wait for ever; nothing was submitted. "
-            "Narrow the study (--only nodes=…), or the platform's partition."
-        )
+    most = _say_costs(wanted)
+    _require_nodes(queue.free(plan.platform), wanted)
     _refuse_dear(most, max_node_hours, ", each time the jobs run,")
     paths = RunPaths(lay_out())
     with once_there_is_space(f"go on with `bakeoff resume {paths.root} --detach`"):
@@ -143,12 +128,41 @@ def hand_over(
         emit_json(HandedOver(paths.root, jobs, next=f"bakeoff status {paths.root} --wait"))
 
 
+def _say_costs(wanted: Sequence[Allocation]) -> float:
+    """Say what each job takes; give the node-hours that all of them take at most."""
+    for number, one in enumerate(wanted, 1):
+        times = f"{one.parts} times " if one.parts > 1 else ""
+        note(
+            f"Job {number}: {counted(one.nodes, 'node')}, {counted(len(one.keys), 'cell')}, "
+            f"{counted(one.trials, 'trial')}, {times}at most {one.minutes} min, "
+            f"guessed {one.node_hours:.2f} node-hours"
+        )
+    hours = sum(one.node_hours for one in wanted)
+    most = sum(one.most_node_hours for one in wanted)
+    note(f"Together: {hours:.2f} node-hours guessed, {most:.2f} at most each time the jobs run.")
+    return most
+
+
+def _require_nodes(there: FreeNodes, wanted: Sequence[Allocation]) -> None:
+    """Say how many nodes a queue has; refuse a job that asks for more."""
+    largest = max(one.nodes for one in wanted)
+    note(
+        f"The queue has {counted(there.usable, 'node')}, {there.idle} of them idle; the largest "
+        f"job asks for {largest}."
+    )
+    if largest > there.usable:
+        raise UsageError(
+            f"A job of {counted(largest, 'node')} would wait for ever; nothing was submitted. "
+            "Narrow the study (--only nodes=…), or the platform's partition."
+        )
+
+
 def _refuse_dear(hours: float, most: float | None, when: str = "") -> None:
     """Refuse what could cost more node-hours than wanted."""
     if most is not None and not hours <= most:  # "nan" caps nothing
         raise UsageError(
-            f"{hours:.2f}{when} is more than --max-node-hours "
-            f"{most:g}; nothing was submitted. "
+            f"{hours:.2f} node-hours{when} is more than --max-node-hours {most:g}; "
+            "nothing was submitted. "
             "Measure less (--size, --only, --set measure.trials=…)."
         )
 

@@ -15,25 +15,23 @@ from harness.verdicts.results import CellResult
 
 def pair_called(results: Results, first: str, second: str) -> tuple[CellResult, CellResult]:
     """Find two cells; of those that two names fit, the pair that differs least, if that is one."""
-    ones, others = _fitting(results, first), _fitting(results, second)
-    apart = {
-        (one.key, other.key): len(_differing(one, other))
-        for one in ones
-        for other in others
+    pairs = [
+        (one, other)
+        for one in _fitting(results, first)
+        for other in _fitting(results, second)
         if one.key != other.key
-    }
-    nearest_ones = [pair for pair, count in apart.items() if count == min(apart.values())]
-    if len(nearest_ones) != 1:
-        return cell_called(results, first), cell_called(results, second)
-    cells = {cell.key: cell for cell in (*ones, *others)}
-    (pair,) = nearest_ones
-    return cells[pair[0]], cells[pair[1]]
+    ]
+    differences = [_differences(*pair) for pair in pairs]
+    if differences and differences.count(least := min(differences)) == 1:
+        return pairs[differences.index(least)]
+    return cell_called(results, first), cell_called(results, second)
 
 
-def _differing(one: CellResult, other: CellResult) -> set[str]:
+def _differences(one: CellResult, other: CellResult) -> int:
+    """Count the factors in which two cells differ, the workload among them."""
     names = one.factors.keys() | other.factors.keys()
-    same = {name for name in names if one.factors.get(name) == other.factors.get(name)}
-    return names - same | ({"workload"} if one.workload != other.workload else set())
+    differing = [name for name in names if one.factors.get(name) != other.factors.get(name)]
+    return len(differing) + (one.workload != other.workload)
 
 
 def cell_called(results: Results, name: str) -> CellResult:

@@ -98,8 +98,8 @@ Rates = dict[str, dict[int, dict[int, float]]]
 
 def is_screen(results: Results) -> bool:
     """Tell whether each cell of a run is of one of several nodes."""
-    numbers = [cell.factors.get("node") for cell in results.cells]
-    return all(isinstance(one, int) for one in numbers) and len(set(numbers)) > 1
+    nodes = [cell.factors.get("node") for cell in results.cells]
+    return all(isinstance(one, int) for one in nodes) and len(set(nodes)) > 1
 
 
 def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
@@ -135,24 +135,23 @@ def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
         for place, node in enumerate(numbers)
         if np.isfinite(table[at, place]).any()
     )
-    numbered = {cell.key: names[cell.factors["node"]] for cell in results.cells if _alone(cell)}
-    own = [(numbered[key], *said) for key, *said in losses if key in numbered]
-    wrong, said = mismatches([(node, trial, step, value) for node, trial, _, step, value in own])
-    return Fleet(
-        tuple(names[one] for one in numbers),
-        measures,
-        len(blocks),
-        ALPHA,
-        rows,
-        wrong,
-        said,
-        _together(results),
-        doubt,
+    alone = {
+        cell.key: names[cell.factors["node"]] for cell in results.cells if cell.scale.nodes == 1
+    }
+    wrong, fingerprint = mismatches(
+        [(alone[key], trial, step, loss) for key, trial, _, step, loss in losses if key in alone]
     )
-
-
-def _alone(cell: CellResult) -> bool:
-    return cell.scale.nodes == 1
+    return Fleet(
+        nodes=tuple(names[one] for one in numbers),
+        measures=measures,
+        blocks=len(blocks),
+        alpha=ALPHA,
+        rows=rows,
+        mismatches=wrong,
+        fingerprint=fingerprint,
+        together=_together(results),
+        doubt=doubt,
+    )
 
 
 def _measure(cell: CellResult) -> str | None:
@@ -171,9 +170,16 @@ def _together(results: Results) -> tuple[Together, ...]:
         if cell.scale.nodes > _PAIR and rates:
             told = median_interval(rates)
             low, high = (told.low, told.high) if told else (min(rates), max(rates))
-            middle = float(np.median(rates))
-            words = (cell.workload, cell.scale.nodes, middle, low, high, f"{cell.unit}/s")
-            found.append(Together(*words))
+            found.append(
+                Together(
+                    measure=cell.workload,
+                    nodes=cell.scale.nodes,
+                    rate=float(np.median(rates)),
+                    low=low,
+                    high=high,
+                    unit=f"{cell.unit}/s",
+                )
+            )
     return tuple(found)
 
 
@@ -207,9 +213,15 @@ def _better(pairs: Mapping[int, Mapping[int, float]]) -> dict[int, dict[int, flo
 def _doubt(table: NDArray[np.float64]) -> str:
     _, nodes, blocks = table.shape
     if nodes < FEWEST_MEMBERS:
-        return f"Of {nodes} nodes that differ nobody can say which is the odd one; 3 are needed."
+        return (
+            f"Of {nodes} nodes that differ nobody can say which is the odd one; "
+            f"{FEWEST_MEMBERS} are needed."
+        )
     if blocks < FEWEST_BLOCKS:
-        return f"{counted(blocks, 'block')}: too few to tell a node from a moment; 6 are needed."
+        return (
+            f"{counted(blocks, 'block')}: too few to tell a slow node from a slow moment; "
+            f"{FEWEST_BLOCKS} are needed."
+        )
     return ""
 
 
