@@ -38,7 +38,7 @@ def measure_both(
     from harness.run import session
     from harness.run.setup import of_cells, survey
     from harness.run.sides import environment_changes
-    from harness.verdicts.trial import doubt
+    from harness.verdicts.ended_trial import doubt
 
     installed = gather()
     own: dict[str, Payload] = {}

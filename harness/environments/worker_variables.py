@@ -10,7 +10,8 @@ from pathlib import Path
 
 from harness.environments import module_sets
 from harness.environments.lock import EnvironmentReference, Lock
-from harness.platform.platform import FrameworkThere, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import FrameworkThere
 from harness.platform.variables import laid_over
 
 _OURS = ("VIRTUAL_ENV", "VIRTUAL_ENV_PROMPT", "PYENV_VERSION", "__PYVENV_LAUNCHER__")

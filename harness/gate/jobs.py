@@ -20,7 +20,8 @@ from harness.gate.processes import separate_process
 from harness.launch.contract import Worker
 from harness.launch.placement import lay_out
 from harness.plan.cell import Cell
-from harness.platform.platform import Observer, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Observer
 from harness.ranks.commands import Assignment, carry_out
 from harness.ranks.failure_reasons import Judgement
 from harness.ranks.interrupts import Interrupts

@@ -36,7 +36,7 @@ from harness.run.setup import survey
 from harness.run.trust import Trust
 from harness.store.outcome import Outcome
 from harness.study.study import load_study
-from harness.verdicts.trial import doubt
+from harness.verdicts.ended_trial import doubt
 from tests.adapters.test_planted_causes import ADAPTERS, ALLOWED, SLEEPS, UPDATES, Edit
 
 RUNS = 5

@@ -16,7 +16,7 @@ from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.run.session import start
 from harness.study.study import load_study
-from harness.verdicts.trial import doubt
+from harness.verdicts.ended_trial import doubt
 from tests.bench.host_cost import Silent
 
 SECONDS, BYTES = 60.0, 2**30

@@ -15,7 +15,8 @@ from harness.environments.lock import EnvironmentReference, load_lock
 from harness.environments.package_index import pip_for_nodes
 from harness.errors import Unavailable
 from harness.platform.hardware import Node
-from harness.platform.platform import Launcher, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Launcher
 from harness.ranks.remote_node import RemoteNode, through
 from tests.tiny_framework import TinyFramework, Told
 

@@ -12,7 +12,8 @@ import pytest
 from harness import waiting
 from harness.environments import worker_python
 from harness.environments.inventory import PackageEntry, inventory
-from harness.platform.platform import FrameworkThere, Platform, load_platform
+from harness.platform.platform import Platform, load_platform
+from harness.platform.starting import FrameworkThere
 from tests import needs
 from tests.adapters.caffe.test_worker import program
 from tests.cli.command import bakeoff

@@ -12,7 +12,8 @@ from harness.environments.lock import EnvironmentReference
 from harness.environments.worker_python import Interpreter, resolve
 from harness.environments.worker_variables import isolated
 from harness.errors import Unavailable, UsageError
-from harness.platform.platform import FrameworkThere, Platform, load_platform
+from harness.platform.platform import Platform, load_platform
+from harness.platform.starting import FrameworkThere
 from tests import needs
 from tests.tiny_framework import TinyFramework, Told
 

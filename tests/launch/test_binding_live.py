@@ -16,7 +16,8 @@ from harness.launch.contract import Launch, Node, Worker
 from harness.launch.launchers.local import launch
 from harness.machine.sysfs_topology import read_topology
 from harness.machine.topology import MemoryNode, Topology
-from harness.platform.platform import Binding, Observer, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Binding, Observer
 from harness.worker.job import Job, Span
 from harness.worker.scale import Scale
 from tests.agent.spoken import Agent

@@ -20,7 +20,8 @@ from harness.launch.container.room import Room, parse_bind, room_env, with_host_
 from harness.launch.launchers.local import launch
 from harness.launch.numactl import MemoryPolicy
 from harness.machine.topology import Core, MemoryNode, Topology
-from harness.platform.platform import Binding, Container, FrameworkThere, Launcher, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Binding, Container, FrameworkThere, Launcher
 from harness.study.framework_variables import Variables
 from harness.worker.job import Job, Span
 from harness.worker.scale import Scale

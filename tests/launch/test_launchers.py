@@ -13,7 +13,8 @@ from harness.launch.batch_script import Batch
 from harness.launch.container.room import room_env
 from harness.launch.contract import Node, Worker
 from harness.launch.rendezvous import Seat, ports_needed, seats, variables
-from harness.platform.platform import Launcher, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Launcher
 from harness.study.framework import framework_info
 from harness.worker.place import find
 from harness.worker.scale import Scale

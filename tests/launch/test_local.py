@@ -6,7 +6,8 @@ import json
 from harness.launch.contract import Node, Worker
 from harness.launch.launchers.local import launch
 from harness.machine.topology import Core, Device, MemoryNode, Topology
-from harness.platform.platform import Binding, Observer, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Binding, Observer
 from harness.worker.job import Job, Span
 from harness.worker.scale import Scale
 

@@ -13,7 +13,8 @@ from harness.environments.lock import load_lock
 from harness.errors import UsageError
 from harness.launch.launchers.local import launch
 from harness.plan.plan import Plan, make_plan
-from harness.platform.platform import Container, FrameworkThere, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Container, FrameworkThere
 from harness.ranks import rank_environment
 from harness.study.framework import framework_info
 from harness.study.study import load_study

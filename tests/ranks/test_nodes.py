@@ -13,7 +13,8 @@ import pytest
 from harness.agent.protocol import RankCommand, TrialCommand, TrialEnd
 from harness.errors import Unavailable
 from harness.launch.contract import Node
-from harness.platform.platform import Launcher, Observer, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Launcher, Observer
 from harness.ranks.interrupts import Interrupts
 from harness.ranks.nodes import Nodes, reached
 from harness.ranks.on_nodes import AgentLost

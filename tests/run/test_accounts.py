@@ -9,7 +9,8 @@ import pytest
 
 from harness.cli.verbs.status import QueuedJob, RunStatus, in_words
 from harness.errors import Unavailable
-from harness.platform.platform import Launcher, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Launcher
 from harness.run.unattended import queue
 from harness.run.unattended.queue import JobInQueue, JobState
 

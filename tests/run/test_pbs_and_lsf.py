@@ -12,7 +12,8 @@ import pytest
 
 from harness.errors import Unavailable
 from harness.launch.queue_answers import FreeNodes, JobState
-from harness.platform.platform import Launcher, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Launcher
 from harness.run.unattended import queue
 from harness.run.unattended.queue import JobInQueue
 from tests.cli.command import bakeoff

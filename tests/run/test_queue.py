@@ -9,7 +9,8 @@ import pytest
 
 from harness.errors import DamagedFile, Unavailable
 from harness.plan.allocations import Allocation
-from harness.platform.platform import Launcher, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Launcher
 from harness.run.unattended import queue
 from harness.run.unattended.queue import JobInQueue, JobState
 from harness.store.files import write_json

@@ -17,7 +17,8 @@ from harness.cli.verbs.list import command as list_command
 from harness.errors import RunError
 from harness.plan.allocations import Allocation
 from harness.plan.plan import Plan, make_plan
-from harness.platform.platform import Launcher, Platform, load_platform
+from harness.platform.platform import Platform, load_platform
+from harness.platform.starting import Launcher
 from harness.run import trust
 from harness.run.progress import SessionResult
 from harness.run.session import prepare_jobs, resume, start

@@ -14,8 +14,8 @@ from harness.sections.trials import trials
 from harness.store.layout import RunPaths, TrialName
 from harness.verdicts.credibility.amount import amount_in_words
 from harness.verdicts.credibility.gpu_peaks import gpu_peak
+from harness.verdicts.ended_trial import doubt
 from harness.verdicts.results import CellResult
-from harness.verdicts.trial import doubt
 from tests.runs import Behaviour, RecordedCell, write_run
 
 MACHINE = {"hostname": "node0", "cores": 2, "capabilities": ["avx2", "avx512f"]}

@@ -9,8 +9,8 @@ from pathlib import Path
 from harness.analysis.read import read_results
 from harness.store.layout import RunPaths, TrialName
 from harness.store.samples import samples_format
+from harness.verdicts.ended_trial import doubt
 from harness.verdicts.results import CellResult
-from harness.verdicts.trial import doubt
 from tests.runs import Behaviour, RecordedCell, write_run
 
 QUIET = Behaviour(trial_noise=0.002, window_noise=0.004)

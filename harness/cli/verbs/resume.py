@@ -60,7 +60,7 @@ def command(
     from harness.run.unattended import queue
     from harness.store.layout import RunPaths
     from harness.store.run_directory.due import read_due
-    from harness.verdicts.trial import doubt
+    from harness.verdicts.ended_trial import doubt
 
     paths = RunPaths(run_directory(run).resolve())
     refuse_without(

@@ -50,7 +50,7 @@ def command(
     from harness.gate.gate import ensure
     from harness.plan.duration import estimate
     from harness.run import session
-    from harness.verdicts.trial import doubt
+    from harness.verdicts.ended_trial import doubt
 
     refuse_without(
         "detach", detach, max_jobs=max_jobs, max_node_hours=max_node_hours, spread=spread

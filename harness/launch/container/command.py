@@ -14,7 +14,8 @@ from harness.errors import UsageError
 from harness.launch.binding import Share
 from harness.launch.container.engines import enter, handed, private_words
 from harness.launch.container.room import Room, parse_bind, room_env, with_host_mpi
-from harness.platform.platform import Container, Platform
+from harness.platform.platform import Platform
+from harness.platform.starting import Container
 from harness.platform.variables import SEARCH_PATH, laid_over
 from harness.study.framework import framework_info
 from harness.study.framework_variables import Variables

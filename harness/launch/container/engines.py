@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from harness import private_file
 from harness.errors import UsageError
 from harness.launch.container.room import Room
-from harness.platform.platform import Container
+from harness.platform.starting import Container
 
 _PREFIXES = {"apptainer": "APPTAINERENV_", "singularity": "SINGULARITYENV_"}
 _PREFIXES |= dict.fromkeys(("docker", "podman", "pyxis"), "")
