@@ -91,8 +91,13 @@ _ELSEWHERE = {
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggest the known name closest to a misspelt one, as a sentence or nothing."""
+    """Suggest the known name closest to a misspelt one, as a sentence or nothing.
+
+    Where none is close, the only one that begins with it is meant.
+    """
     names = list(known)
     same = _ELSEWHERE.get(name.lower())
     close = [same] if same in names else difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if not close and len(longer := [one for one in names if name and one.startswith(name)]) == 1:
+        close = longer
     return f" Did you mean '{close[0]}'?" if close else ""

@@ -29,9 +29,10 @@ def verdict_warnings(cells: Sequence[CellResult]) -> Iterator[str]:
         if verdict == "valid":
             continue
         these = [trial for trial in judged if trial.verdict == verdict]
+        example = "for example: " if count > 1 else ""
         text = (
             f"{count} of {counted(len(judged), 'trial')} {verdict} "
-            f"(for example: {these[0].evidence[0]})."
+            f"({example}{these[0].evidence[0]})."
         )
         if verdict in TOLERABLE and not all(trial.counted for trial in these):
             text += f' On a machine never left alone, measure.tolerate = ["{verdict}"] counts them.'

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from harness.plan.cell import Cell
 from harness.plan.plan import PlannedStudy
+from harness.plan.rounds import rounds
 from harness.platform.platform import Platform
 from harness.study.framework import framework_info
 from harness.study.measure import Measure
@@ -73,8 +74,8 @@ def in_words(plan: PlannedStudy, platform: Platform) -> tuple[str, ...]:
         whose, divided = "a cell of A and its cell of B live", ""
     first = (
         f"Turns: {together} of {len(plan.cells)} cells take turns of "
-        f"{duration(plan.measure.turn_s)}, each after {SETTLING_S} s at most (three windows at "
-        "least) in which it settles: "
+        f"{_turn(plan.measure)}, a few steps at least, each after {SETTLING_S} s at most (three "
+        "windows at least) in which it settles: "
         f"{whose} at the same time in each block, one works, the others are stopped. A block lasts "
         f"as long as their trials one after the other.{divided}"
     )
@@ -83,6 +84,12 @@ def in_words(plan: PlannedStudy, platform: Platform) -> tuple[str, ...]:
         named = listed(labels, _NAMED, between="; ")
         said.append(f"  alone in its block, because {reason}: {named}")
     return tuple(said)
+
+
+def _turn(measure: Measure) -> str:
+    """Say how long a turn of short steps lasts: less than asked for where rounds would be few."""
+    planned = rounds(measure.until, turn_s=measure.turn_s, steps_s=[0.0]).span(1).seconds
+    return duration(measure.turn_s if planned is None else planned)
 
 
 def with_partners(plan: PlannedStudy, platform: Platform, keys: Set[str]) -> set[str]:

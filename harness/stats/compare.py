@@ -126,13 +126,16 @@ def declared_looks(first: int, most: int, alpha: float = ALPHA) -> tuple[int, ..
 def all_pairs(
     logs: Mapping[tuple[str, str], Sequence[float | None]], *, alpha: float = ALPHA, seed: int = 0
 ) -> dict[tuple[str, str], Answer]:
-    """Answer for every pair of cells; on request only, as it takes many blocks to say anything."""
+    """Answer for every pair of cells; on request only, as it takes many blocks to say anything.
+
+    A single pair is a cell beside its reference, and has the answer that it has there.
+    """
     pairs = {f"{first}\0{second}": row for (first, second), row in logs.items()}
     found = compare(pairs, alpha=alpha, seed=seed)
     answers_by_pair: dict[tuple[str, str], Answer] = {}
     for both, answer in found.items():
         first, second = both.split("\0")
-        if answer.blocks < FEWEST_BLOCKS_ALL_PAIRS:
+        if len(found) > 1 and answer.blocks < FEWEST_BLOCKS_ALL_PAIRS:
             missing = FEWEST_BLOCKS_ALL_PAIRS - answer.blocks
             why = f"all pairs need {FEWEST_BLOCKS_ALL_PAIRS} blocks, there are {answer.blocks}"
             answer = _unknown(answer.ratio, answer.blocks, missing, why, alpha)

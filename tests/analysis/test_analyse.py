@@ -191,6 +191,19 @@ def test_results_criticise_themselves(tmp_path: Path) -> None:
         assert any(said in warning for warning in told.warnings), said
 
 
+def test_of_one_trial_the_reason_is_no_example(tmp_path: Path) -> None:
+    noisy = replace(TORCH, behaviour=replace(QUIET, trial_noise=0.1, window_noise=0.3))
+    told = {
+        trials: [
+            one
+            for one in results(tmp_path / str(trials), noisy, trials=trials).warnings
+            if " noisy (" in one
+        ]
+        for trials in (1, 3)
+    }
+    assert ["for example" in one for (one,) in told.values()] == [False, True]
+
+
 def test_what_trains_no_network_has_nothing_to_check(tmp_path: Path) -> None:
     told = results(tmp_path, replace(TORCH, macs=None))
     assert {cell.gate.state for cell in told.cells} == {"nothing to check"}

@@ -12,7 +12,7 @@ import pytest
 from harness.analysis.explain.cells import pair_called
 from harness.analysis.explain.explanation import Explanation, explain
 from harness.analysis.explain.step_shares import UNEXPLAINED
-from harness.analysis.explain.words import causes, headline, part_name
+from harness.analysis.explain.words import causes, headline, operations_words, part_name
 from harness.errors import UsageError
 from harness.store.attribution import Attribution, Operation, Part
 from harness.store.records import Gate
@@ -298,3 +298,9 @@ def test_of_cells_that_a_name_fits_the_one_most_like_the_other_is_meant():
     assert (one.label, other.label) == ("alexnet · jax · bf16", "alexnet · torch · bf16")
     with pytest.raises(UsageError, match="'jax' fits several cells"):
         pair_called(demo, "jax", "torch")
+
+
+@pytest.mark.parametrize(("kinds", "told"), [(3, "; 1 more kind"), (4, "; 2 more kinds")])
+def test_operations_that_are_not_named_are_counted(kinds: int, told: str) -> None:
+    every = [Operation(f"work {n}", "", "", 1.0, 1.0 / (n + 1)) for n in range(kinds)]
+    assert operations_words(every) == f"1 × work 0; 1 × work 1{told}"

@@ -280,6 +280,8 @@ def test_every_pair_is_compared_on_request_from_thirteen_blocks_on(tmp_path: Pat
     cells = [TORCH, JAX, replace(SLOW, framework="keras")]
     few = write_run(tmp_path, cells, Recording(name="few", trials=6))
     assert pairs(few).count("cannot tell: all pairs need 13 blocks, there are 6") == 3
+    two = write_run(tmp_path, cells[1:], Recording(name="two", trials=6, block_noise=0.002))
+    assert "jax: faster than keras" in pairs(two)  # one pair has one answer, here as anywhere
     enough = write_run(tmp_path, cells, Recording(name="enough", trials=13, block_noise=0.002))
     told = pairs(enough)
     assert "torch: faster than keras, 1.15 × [1.1" in told

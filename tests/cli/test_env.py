@@ -69,6 +69,13 @@ def test_checking_what_is_not_built_says_how_to_build_it(
 ) -> None:
     code, out, _ = bakeoff("env", "check", "tiny")
     assert (code, out) == (1, "tiny: not built: bakeoff env create tiny\n")
+    code, out, err = bakeoff("env", "check", "pytroch")
+    assert (code, out) == (2, "")
+    assert "Did you mean 'torch'?" in err
+    code, out, _ = bakeoff("env", "check", "null[lmdb]")
+    assert (code, out) == (1, "null[lmdb]: not built: bakeoff env create 'null[lmdb]'\n")
+    code, _, err = bakeoff("env", "check", "torch[nope]")
+    assert (code, "has no group 'nope'" in err) == (2, True)
     code, _, err = bakeoff("env", "check")
     assert (code, err) == (1, "No environment is built. To build one: bakeoff env create torch\n")
 

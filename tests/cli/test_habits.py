@@ -48,6 +48,11 @@ def test_words_of_other_programs_are_known(word, known, meant):
     assert nearest(word, known) == f" Did you mean '{meant}'?"
 
 
+def test_the_beginning_of_one_name_alone_is_enough():
+    assert nearest("slurm", ("pbs-cluster", "slurm-cluster")) == " Did you mean 'slurm-cluster'?"
+    assert nearest("knl", ("knl-7210-cache", "knl-7250-flat")) == ""
+
+
 def test_what_is_not_offered_is_not_suggested():
     assert "gpu" not in nearest("cuda", ("cpu",))
 

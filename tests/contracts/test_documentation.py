@@ -134,6 +134,21 @@ def test_links_lead_to_files(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+def places(page: Path) -> set[str]:
+    """Give the names by which links reach the headings of a page, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.M)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [*sorted(DOCS.glob("*.md")), ROOT / "README.md"], ids=str)
+def test_links_lead_to_headings(page: Path) -> None:
+    for target, place in re.findall(
+        r"\]\(([^)#:]*\.md|)#([^)]+)\)", page.read_text(encoding="utf-8")
+    ):
+        assert place in places(page.parent / target if target else page), f"{target}#{place}"
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "reports/exports/formats").glob("[!_]*.py")))
 def test_every_format_of_export_writes_something_and_is_described(path: Path) -> None:
     module = importlib.import_module(f"reports.exports.formats.{path.stem}")

@@ -13,6 +13,7 @@ from harness.plan.plan import Plan, make_plan
 from harness.plan.turn_rules import in_words, reasons, with_partners
 from harness.platform.platform import load_platform
 from harness.study.study import load_study
+from harness.worker.job import Span
 from harness.worker.scale import Scale
 
 TWO_NODES = Scale(nodes=2)
@@ -90,13 +91,20 @@ def test_a_plan_says_how_many_take_turns_and_who_does_not(tmp_path: Path) -> Non
     made = plan(tmp_path)
     (told,) = in_words(made, made.platform)
     assert told.startswith(
-        "Turns: 2 of 2 cells take turns of 1 s, each after 0.3 s at most (three windows at "
-        "least) in which it settles"
+        "Turns: 2 of 2 cells take turns of 1 s, a few steps at least, each after 0.3 s at most "
+        "(three windows at least) in which it settles"
     )
     saving = changed(made, factors={"checkpoint_every": 5})
     (told,) = in_words(saving, saving.platform)
     assert told.startswith("  alone in its block, because it saves checkpoints: tinycnn · null")
     assert in_words(plan(tmp_path, turns="false"), made.platform) == ()
+
+
+def test_a_plan_says_how_short_turns_become_where_a_trial_measures_briefly(tmp_path: Path) -> None:
+    made = plan(tmp_path)
+    brief = replace(made, measure=replace(made.measure, until=Span(seconds=1.4)))
+    (told,) = in_words(brief, made.platform)
+    assert "take turns of 200 ms," in told
 
 
 def test_partners_of_a_cell_are_all_of_its_work(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from harness.analysis import numbers
 from harness.analysis.explain.explanation import SMALLER, Explanation, Term
 from harness.store.attribution import Operation
+from harness.units import counted
 from harness.verdicts.results import Interval
 
 _NAMED = 2
@@ -29,7 +30,7 @@ def operations_words(operations: Sequence[Operation]) -> str:
         for one in sorted(operations, key=lambda one: -one.share)[:_NAMED]
     ]
     rest = len(operations) - len(told)
-    return "; ".join(told) + (f"; {rest} more kinds" if rest > 0 else "")
+    return "; ".join(told) + (f"; {counted(rest, 'more kind')}" if rest > 0 else "")
 
 
 def milliseconds(term: Term) -> tuple[str, str]:

@@ -154,7 +154,10 @@ def check(names: tuple[str, ...], platform: str, as_json: bool) -> int:
     from harness.environments.lock import EnvironmentReference, load_lock
     from harness.platform.platform import load_platform
 
-    wanted = [str(EnvironmentReference.parse(name)) for name in names]
+    references = [EnvironmentReference.parse(name) for name in names]
+    for reference in references:
+        load_lock(reference.lock).pinned(reference)  # refuses a group that there is not
+    wanted = [str(reference) for reference in references]
     there = load_platform(platform)
     entries = [one for one in inventory.inventory(there) if not wanted or one.name in wanted]
     found: dict[str, list[str]] = {
@@ -162,6 +165,9 @@ def check(names: tuple[str, ...], platform: str, as_json: bool) -> int:
         for name in wanted
         if all(entry.name != name for entry in entries)
     }
+    if not as_json:
+        for name, faults in found.items():
+            say(f"{name}: {faults[0]}")
     names_of = Counter(entry.name for entry in entries)
     for entry in entries:
         environment = cache.read(entry.path) if entry.path else None
