@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 _BLOCKS = 6
 
@@ -21,6 +21,8 @@ class Here:
     has_gpu: bool
     networks: Sequence[str]
     """Those that could be trained here."""
+    cannot: Mapping[str, str] = field(default_factory=dict)
+    """Those that are ready, but of which this study would have no cell, and why."""
 
 
 def first_study(here: Here) -> str:
@@ -30,6 +32,7 @@ def first_study(here: Here) -> str:
     none_yet = "" if here.frameworks else f"  # none is built here yet: {build}"
     listed = ", ".join(f'"{name}"' for name in frameworks)
     device = "gpu" if here.has_gpu else "cpu"
+    cannot = "".join(f"# Not {name}: {why}\n" for name, why in here.cannot.items())
     others = textwrap.fill(
         ", ".join(here.networks), 96, initial_indent="#   ", subsequent_indent="#   "
     )
@@ -44,7 +47,7 @@ question = "Which framework trains tinycnn fastest here, and does bf16 help?"
 {others}
 [matrix]
 workload = ["tinycnn"]
-framework = [{listed}]{none_yet}
+{cannot}framework = [{listed}]{none_yet}
 precision = ["fp32", "bf16"]
 batch = 16
 device = "{device}"

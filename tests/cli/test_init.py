@@ -42,6 +42,19 @@ def test_the_reference_is_what_most_readers_know_where_it_is_installed(tmp_path,
         assert f'reference = {{ framework = "{reference}"' in place.read_text()
 
 
+def test_a_framework_of_which_no_cell_could_run_is_named_with_the_reason(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    everything_study = "harness.gate.everything_study.ready_frameworks"
+    monkeypatch.setattr(everything_study, lambda platform: ["keras", "keras@jax", "tinygrad"])
+    init.callback(tmp_path / "first.toml")
+    study = load_study(tmp_path / "first.toml")
+    assert study.matrix.axes["framework"] == ("keras", "tinygrad")
+    assert "# Not keras@jax: on JAX Keras' step is compiled" in study.text
+    monkeypatch.setattr(everything_study, lambda platform: ["keras@jax"])
+    init.callback(tmp_path / "alone.toml")
+    assert load_study(tmp_path / "alone.toml").matrix.axes["framework"] == ("keras@jax",)
+
+
 def test_where_nothing_is_installed_the_study_says_how_to_build_it(tmp_path):
     text = first_study(Here("This machine", (), ("torch", "jax"), True, ("tinycnn",)))
     place = tmp_path / "first.toml"

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import tomllib
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.output import note
+
+if TYPE_CHECKING:
+    from harness.platform.platform import Platform
+    from harness.study.first_study import Here
 
 _REFERENCE = "torch"
 """What the others are compared with where it is ready: most published figures are of it, and every
@@ -20,8 +27,8 @@ other command computes with it unless told otherwise."""
 def command(file: Path) -> None:
     """Write a commented study for this machine to FILE (mine.toml), and ask nothing.
 
-    Its frameworks are those that are ready here, its device is what the machine has. A file that is
-    there already is left as it is, and the command ends with 2.
+    Its frameworks are those that are ready here and that it has a cell for, its device is what the
+    machine has. A file that is there already is left as it is, and the command ends with 2.
     """
     from harness import plugins
     from harness.environments.lock import lock_files
@@ -43,6 +50,7 @@ def command(file: Path) -> None:
         bool(platform.accelerators),
         [name for name in names if isinstance(plugins.workload(name), Training)],
     )
+    here = _without_those_left_out(here, platform)
     try:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(first_study(here))
@@ -51,8 +59,30 @@ def command(file: Path) -> None:
     except FileNotFoundError:
         raise UsageError(f"{file.parent}: there is no such folder") from None
     ready = ", ".join(here.frameworks) or f"none yet: bakeoff env create {here.buildable[0]}"
-    note(f"Wrote {file}. Frameworks that are ready here: {ready}.")
+    note(f"Wrote {file}. Its frameworks, ready here: {ready}.")
     note(f"Next: bakeoff plan {file}, bakeoff run {file}")
+
+
+def _without_those_left_out(here: Here, platform: Platform) -> Here:
+    """Take out the frameworks of which the study would have no cell, unless that leaves none."""
+    from harness.plan.holes import NothingLeft
+    from harness.plan.plan import make_plan
+    from harness.study.first_study import first_study
+    from harness.study.study import built_study
+
+    if not here.frameworks:
+        return here
+    try:
+        plan = make_plan(built_study("first", tomllib.loads(first_study(here))), platform)
+    except NothingLeft:
+        return here
+    kept = {cell.framework for cell in plan.cells}
+    why = {str(hole.factors["framework"]): hole.why for hole in plan.holes}
+    return replace(
+        here,
+        frameworks=[name for name in here.frameworks if name in kept],
+        cannot={name: why[name] for name in here.frameworks if name not in kept},
+    )
 
 
 def _is_not_reference(framework: str) -> bool:
