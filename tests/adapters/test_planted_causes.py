@@ -50,7 +50,7 @@ PRODUCT: dict[str, Edit] = {
         ),
     ),
     "jax": (
-        "jax/lowering.py",
+        "jax/lowering/network.py",
         "    GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x)),",
         (
             "    GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x))\n"
@@ -106,7 +106,7 @@ HELPERS = {
         ),
     ),
     "jax": (
-        "jax/lowering.py",
+        "jax/lowering/network.py",
         "LAYERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {",
         (
             "def _product(x):\n"

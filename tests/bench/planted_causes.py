@@ -71,7 +71,7 @@ class Cause:
 POOL = {
     "torch": ("torch/lowering/network.py", "        return x.mean(dim=tuple(range(2, x.dim())))"),
     "jax": (
-        "jax/lowering.py",
+        "jax/lowering/network.py",
         "    GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x)),",
     ),
     "tensorflow": (
@@ -152,8 +152,8 @@ SYNC = {
     ),
 }
 OF_JAX: dict[str, Edit] = {
-    "work": ("jax/lowering.py", JAX_LAYERS, JAX_WORK + JAX_LAYERS),
-    "copies": ("jax/lowering.py", JAX_LAYERS, JAX_COPIED + JAX_LAYERS),
+    "work": ("jax/lowering/network.py", JAX_LAYERS, JAX_WORK + JAX_LAYERS),
+    "copies": ("jax/lowering/network.py", JAX_LAYERS, JAX_COPIED + JAX_LAYERS),
 }
 
 

@@ -79,7 +79,7 @@ MISTAKES = {
     ),
     "a running variance without Bessel's correction": (
         "jax",
-        JAX + "lowering.py",
+        JAX + "lowering/network.py",
         ("variance * (count / (count - 1))", "variance"),
         "block/bn1: running variance",
     ),
@@ -124,7 +124,7 @@ def test_a_declared_running_variance_is_named_and_accounted_for(semantics) -> No
 
 
 def test_a_declared_variance_that_is_wrong_otherwise_still_differs(semantics) -> None:
-    change = {JAX + "lowering.py": ("variance * (count / (count - 1))", "variance * 0.9")}
+    change = {JAX + "lowering/network.py": ("variance * (count / (count - 1))", "variance * 0.9")}
     finding = semantics("jax", change, declared=("*/variance",))
     assert "running variance" in finding.differs
 
@@ -136,7 +136,7 @@ def test_a_timed_lowering_stays_within_its_rounding(timed) -> None:
 
 
 def test_a_dropout_that_does_not_scale_is_caught_as_timed(timed) -> None:
-    change = {JAX + "lowering.py": ("x / (1 - site.layer.rate)", "x")}
+    change = {JAX + "lowering/network.py": ("x / (1 - site.layer.rate)", "x")}
     finding = timed(Subject("jax", change))
     assert "drop: output: what stays" in finding.differs
 

@@ -16,7 +16,7 @@ TENSORFLOW_WORDS = TENSORFLOW + "lowering/sequences.py"
 KERAS = "harness/worker/adapters/keras/"
 KERAS_WORDS = KERAS + "sequences.py"
 JAX = "harness/worker/adapters/jax/"
-JAX_WORDS = JAX + "sequences.py"
+JAX_WORDS = JAX + "lowering/sequences.py"
 MIXED = "mix/attention: output"
 UPDATED = "the optimiser: "
 

@@ -16,7 +16,7 @@ ADAPTERS = "harness/worker/adapters/"
 TENSORFLOW = ADAPTERS + "tensorflow/lowering/layers.py"
 PADDING = ADAPTERS + "tensorflow/lowering/padding.py"
 KERAS = ADAPTERS + "keras/layers.py"
-JAX = ADAPTERS + "jax/lowering.py"
+JAX = ADAPTERS + "jax/lowering/network.py"
 TORCH = ADAPTERS + "torch/"
 TINYGRAD = ADAPTERS + "tinygrad/lowering.py"
 

@@ -3,7 +3,7 @@
 import numpy
 
 from harness.worker.adapters.jax.feeding import Feeder
-from harness.worker.adapters.jax.lowering import Lowered
+from harness.worker.adapters.jax.lowering.network import Lowered
 from tests.adapters.handed import BATCH, feed_of, refusal, stored
 from workloads import neuron_inverter, tinycnn
 

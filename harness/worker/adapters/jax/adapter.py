@@ -36,12 +36,13 @@ class JaxActivity:
         import jax
 
         from harness.worker.adapters.jax import training
-        from harness.worker.adapters.jax.lowering import Lowered
+        from harness.worker.adapters.jax.lowering.network import Lowered
+        from harness.worker.adapters.jax.state import initial
 
         self._jax = jax
         self._workload = workload
         net = self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
-        draw = jax.jit(lambda seed: training.initial(net, workload, seed, settings.precision))
+        draw = jax.jit(lambda seed: initial(net, workload, seed, settings.precision))
         self._strategy = strategy
         self.trained = strategy.replicate(draw(seed))
         if feed.vocabulary is not None:
@@ -103,14 +104,14 @@ class JaxActivity:
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Set what is trained; types and places stay, so that nothing is compiled again."""
-        from harness.worker.adapters.jax.training import loaded
+        from harness.worker.adapters.jax.state import loaded
 
         new = loaded(self._net, self._workload, self.trained, state)
         self.trained = self._strategy.replicate(new)
 
     def give(self, given: Tensor, target: Tensor) -> None:
         """Replace the batch."""
-        from harness.worker.adapters.jax.training import array_of
+        from harness.worker.adapters.jax.state import array_of
 
         own = self._given.input.dtype
         x = self._net.activation_in(self._jax.numpy.array(array_of(given), own))
@@ -119,13 +120,13 @@ class JaxActivity:
 
     def state(self) -> Iterator[Made]:
         """Give what is trained."""
-        from harness.worker.adapters.jax.training import named
+        from harness.worker.adapters.jax.state import named
 
         return named(self._net, self._workload, self._strategy.own(self.trained))
 
     def fed(self) -> Iterator[Made]:
         """Give the batch that the next step takes."""
-        from harness.worker.adapters.jax.training import made
+        from harness.worker.adapters.jax.state import made
 
         own = self._strategy.own(self._given)
         yield made("input", self._net.activation_out(own.input), "float32")

@@ -11,7 +11,7 @@ import jax
 import numpy
 from jax import numpy as jnp
 
-from harness.worker.adapters.jax.lowering import Lowered
+from harness.worker.adapters.jax.lowering.network import Lowered
 from harness.worker.adapters.jax.training import Given
 from harness.worker.contracts import Unsupported
 from harness.worker.feed import Feed

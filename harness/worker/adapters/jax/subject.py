@@ -10,9 +10,9 @@ import numpy
 from jax import numpy as jnp
 
 from harness.worker.adapters.jax import training
-from harness.worker.adapters.jax.lowering import Arrays, Lowered, Pass
+from harness.worker.adapters.jax.lowering.network import Arrays, Lowered, Pass
 from harness.worker.adapters.jax.settings import Settings
-from harness.worker.adapters.jax.training import array_of, made
+from harness.worker.adapters.jax.state import State, array_of, blank, made
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.layers import Dropout
@@ -72,7 +72,7 @@ class JaxSubject:
         self._precision = "float64" if precision == "float64" else settings.precision
         self._dtype = jnp.float64 if precision == "float64" else jnp.float32
         self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
-        self._state = training.blank(self._net, workload, self._precision)
+        self._state = blank(self._net, workload, self._precision)
         self._still = self._state.moments
         self._steps: Dict[int, Any] = {}
         self._compiled: Dict[Any, Any] = {}
@@ -130,13 +130,13 @@ class JaxSubject:
         if size not in self._steps:
             step = training.make_step(self._net, self._workload, self._precision, size, False)
 
-            def both(state: training.State, batch: training.Given) -> Tuple[Any, Any]:
+            def both(state: State, batch: training.Given) -> Tuple[Any, Any]:
                 return self._slopes(state, batch), step(state, batch)
 
             self._steps[size] = jax.jit(both)
         return self._steps[size]
 
-    def _slopes(self, state: training.State, batch: training.Given) -> Any:
+    def _slopes(self, state: State, batch: training.Given) -> Any:
         return training.slopes(self._net, self._workload, self._precision, state, batch, keeps=True)
 
     def state(self) -> Iterator[Made]:

@@ -6,39 +6,21 @@ precisions compute on narrow copies of the weights, made inside the step where X
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import jax
-import numpy
 from jax import numpy as jnp
 
-from harness.worker.adapters.jax.lowering import Arrays, Lowered, Pass
+from harness.worker.adapters.jax.lowering.network import Arrays, Lowered, Pass
+from harness.worker.adapters.jax.state import State
 from harness.worker.attribution.marks import LOSS, UPDATE
 from harness.worker.feed import Feed
-from harness.worker.gate.subject import Made
-from harness.worker.gate.tensors import Tensor
-from harness.worker.network.rule import Parameter
-from harness.worker.network.shapes import parameters as parameters_of
-from harness.worker.network.shapes import statistics as statistics_of
 from harness.worker.network.tokens import texts
 from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import MASKED, MOMENTS, SGD, Adam, AdamW, Training, clip
+from harness.worker.network.workload import MASKED, SGD, Adam, AdamW, Training, clip
 
 COMPUTE = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "float64": jnp.float64}
-FIRST_SCALE = 2.0**15
 CLEAN_STEPS = 2000  # as torch's GradScaler: double after so many steps without an overflow
-
-
-class State(NamedTuple):
-    """Everything a step changes."""
-
-    parameters: Arrays
-    statistics: Arrays
-    moments: Tuple[Arrays, ...]
-    step: Any
-    key: Any
-    scale: Any
-    """The factor on the loss, and the steps since it last changed; fp16 only, else None."""
 
 
 class Given(NamedTuple):
@@ -46,113 +28,6 @@ class Given(NamedTuple):
 
     input: Any
     target: Any
-
-
-def initial(net: Lowered, workload: Training, seed: int, precision: str) -> State:
-    """Draw the starting weights that every framework shares, seeded."""
-    dtype = _held_as(precision)
-    key = jax.random.key(seed)
-    parameters: Arrays = {}
-    statistics: Arrays = {}
-    for site in net.sites.values():
-        for name, held in parameters_of(site):
-            key, draw = jax.random.split(key)
-            parameters[name] = net.weight_in(name, _draw(held, draw, dtype))
-        for name, held in statistics_of(site):
-            statistics[name] = jnp.full(held.shape, held.mean, dtype)
-    still = moments(workload, parameters)
-    return _fresh(precision, parameters, statistics, still, key)
-
-
-def blank(net: Lowered, workload: Training, precision: str) -> State:
-    """Give a state that is still to be loaded, and not to be donated: its zeros are numpy's, and
-    some stand in it twice. Drawing one compiles a program for each shape.
-    """
-    dtype = numpy.dtype(_held_as(precision))
-
-    def zeros(name: str, shape: Tuple[int, ...]) -> Any:
-        return jnp.asarray(net.weight_in(name, numpy.zeros(shape, dtype)))
-
-    every = list(net.sites.values())
-    parameters = {
-        name: zeros(name, held.shape) for one in every for name, held in parameters_of(one)
-    }
-    statistics = {
-        name: zeros(name, held.shape) for one in every for name, held in statistics_of(one)
-    }
-    count = lowering_of(OPTIMISERS, type(workload.optimiser), "jax").moments
-    still = tuple(dict(parameters) for _ in range(count))
-    return _fresh(precision, parameters, statistics, still, jax.random.key(0))
-
-
-def _held_as(precision: str) -> Any:
-    return jnp.float64 if precision == "float64" else jnp.float32
-
-
-def _fresh(
-    precision: str, parameters: Arrays, statistics: Arrays, still: Tuple[Arrays, ...], key: Any
-) -> State:
-    return State(
-        parameters,
-        statistics,
-        still,
-        jnp.zeros((), jnp.int32),
-        key,
-        (jnp.float32(FIRST_SCALE), jnp.int32(0)) if precision == "fp16" else None,
-    )
-
-
-def moments(workload: Training, parameters: Mapping[str, Any]) -> Tuple[Arrays, ...]:
-    """Give the optimiser's fresh state."""
-    count = lowering_of(OPTIMISERS, type(workload.optimiser), "jax").moments
-    return tuple(
-        {name: jnp.zeros_like(value) for name, value in parameters.items()} for _ in range(count)
-    )
-
-
-def loaded(net: Lowered, workload: Training, state: State, given: Mapping[str, Tensor]) -> State:
-    """Replace what is given of parameters, running statistics, moments and step count."""
-    names = MOMENTS[type(workload.optimiser)]
-
-    def taken(own: Arrays, suffix: str = "") -> Arrays:
-        for name, old in own.items():
-            if name + suffix in given:
-                # a copy: what XLA is handed to update in place must be its own
-                value = jnp.array(array_of(given[name + suffix]), old.dtype)
-                own[name] = net.weight_in(name, value)
-        return own
-
-    parameters, statistics = taken(state.parameters), taken(state.statistics)
-    moved = tuple(taken(one, "/" + name) for name, one in zip(names, state.moments))
-    step = jnp.array(array_of(given["step"]), state.step.dtype) if "step" in given else state.step
-    return state._replace(parameters=parameters, statistics=statistics, moments=moved, step=step)
-
-
-def named(net: Lowered, workload: Training, state: State) -> Iterator[Made]:
-    """Give parameters, running statistics and moments."""
-    names = MOMENTS[type(workload.optimiser)]
-    parts = [("", state.parameters), ("", state.statistics)]
-    parts += [("/" + name, one) for name, one in zip(names, state.moments)]
-    for suffix, arrays in parts:
-        for name, value in arrays.items():
-            yield made(name + suffix, net.weight_out(name, value), numpy.float32)
-
-
-def array_of(tensor: Tensor) -> Any:
-    """Read a tensor of a folder."""
-    return numpy.frombuffer(tensor.items(), tensor.dtype).reshape(tensor.shape)
-
-
-def made(name: str, value: Any, dtype: Any = numpy.float64) -> Made:
-    """Give an array as a folder takes it."""
-    array = numpy.asarray(value, dtype, order="C")
-    return name, array.shape, array
-
-
-def _draw(held: Parameter, key: Any, dtype: Any) -> Any:
-    if not held.deviation:
-        return jnp.full(held.shape, held.mean, dtype)
-    return held.mean + jax.random.normal(key, held.shape, dtype) * held.deviation
 
 
 def forward(
@@ -265,7 +140,7 @@ def update(
     workload: Training, state: State, gradients: Arrays, count: Any, batch_per_step: int
 ) -> Tuple[Arrays, Tuple[Arrays, ...]]:
     """Give the new parameters and moments."""
-    rule = lowering_of(OPTIMISERS, type(workload.optimiser), "jax").update
+    rule = lowering_of(OPTIMISERS, type(workload.optimiser), "jax")
     gradients = _clipped(workload.optimiser, gradients)
     new: Arrays = {}
     moved: Tuple[Arrays, ...] = tuple({} for _ in state.moments)
@@ -335,17 +210,10 @@ def draw_batch(net: Lowered, shape: Tuple[int, ...], targets: Any, key: Any, dty
     return Given(given, target)
 
 
-class Optimiser(NamedTuple):
-    """How one optimiser updates a weight, and how many moments of each it keeps."""
-
-    update: Callable[..., Tuple[Any, Tuple[Any, ...]]]
-    moments: int
-
-
-OPTIMISERS: Dict[type, Optimiser] = {
-    SGD: Optimiser(_sgd, 1),
-    Adam: Optimiser(_adam, 2),
-    AdamW: Optimiser(_adamw, 2),
+OPTIMISERS: Dict[type, Callable[..., Tuple[Any, Tuple[Any, ...]]]] = {
+    SGD: _sgd,
+    Adam: _adam,
+    AdamW: _adamw,
 }
 LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
     "cross-entropy": _cross_entropy,

@@ -17,11 +17,11 @@ FAULTS: dict[str, Fault] = {
                 (SLOPES, SLOPES.replace("given,", "Given(given.input[:8], given.target[:8]),")),
             ),
             "a convolution that is skipped": (
-                "lowering.py",
+                "lowering/network.py",
                 (ROW, ROW.replace("= ", "= x if path == 'block/conv2' else ")),
             ),
             "a running variance without Bessel's correction": (
-                "lowering.py",
+                "lowering/network.py",
                 ("variance * (count / (count - 1))", "variance"),
             ),
             "no update": (
@@ -40,7 +40,7 @@ FAULTS: dict[str, Fault] = {
                 "training.py",
                 ("slope + rule.weight_decay * weight", "slope - rule.weight_decay * weight"),
             ),
-            "a ReLU that is skipped": ("lowering.py", ("jax.nn.relu(x)", "x")),
+            "a ReLU that is skipped": ("lowering/network.py", ("jax.nn.relu(x)", "x")),
             "one mask for all steps": (
                 "training.py",
                 ("moved, count, key, state.scale)", "moved, count, state.key, state.scale)"),

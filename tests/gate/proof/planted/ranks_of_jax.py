@@ -47,7 +47,7 @@ FAULTS: dict[str, Fault] = {
             "ranks that are fed the same samples": sampled(
                 "Given(*(jnp.concatenate([one[:8]] * 2) for one in given))"
             ),
-            "batch norms of each rank's own part": ("lowering.py", (NORM, OWN_PARTS)),
+            "batch norms of each rank's own part": ("lowering/network.py", (NORM, OWN_PARTS)),
         }
     ),
 }

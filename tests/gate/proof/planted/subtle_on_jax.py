@@ -34,7 +34,7 @@ def training(old: str, new: str, words: str, network: str = "tinycnn") -> Fault:
 
 def lowering(old: str, new: str, words: str = "the gradient of ") -> Fault:
     """Change a line of a layer."""
-    return "tinycnn", "lowering.py", (old, new), words
+    return "tinycnn", "lowering/network.py", (old, new), words
 
 
 FAULTS: dict[str, Fault] = {
@@ -140,13 +140,13 @@ FAULTS: dict[str, Fault] = {
     "a batch that is not taken": ("tinycnn", "adapter.py", (TAKEN, "pass"), "the gradient of "),
     "dropout that does not scale": (
         "dropping",
-        "lowering.py",
+        "lowering/network.py",
         ("x / (1 - site.layer.rate)", "x"),
         "the gradient of |drop",
     ),
     "a dropout's rate halved": (
         "dropping",
-        "lowering.py",
+        "lowering/network.py",
         ("bernoulli(key, 1 - site.layer.rate,", "bernoulli(key, 1 - site.layer.rate / 2,"),
         "drop",
     ),

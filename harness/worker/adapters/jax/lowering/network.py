@@ -4,10 +4,6 @@ What an expert does here, and why:
 
 - Weights lie as Eigen and cuDNN want them: (spatial …, in, out) for channels-last, (out, in,
   spatial …) for channels-first; dense weights (in, out). Canonical ones are converted once.
-- XLA convolves volumes on a CPU with its slowest loops, so there a volume is a sum of convolutions
-  of its slices: forward and backward took a fifth of the time in float32 (``docs/measured.md``).
-- There, too, a convolution of single positions is a product of matrices, which XLA multiplies much
-  faster than it convolves: all of ResNet-50's step took two thirds of the time.
 - Pads are part of the operation: XLA fuses them, and its max-pool pads with minus infinity.
 - Before a channels-last ``Flatten`` the sample is turned channels first, so that dense weights are
   the canonical ones: a copy of one small activation, which XLA merges with the reshape.
@@ -24,7 +20,8 @@ import numpy
 from jax import lax
 from jax import numpy as jnp
 
-from harness.worker.adapters.jax.sequences import SEQUENCE_LAYERS
+from harness.worker.adapters.jax.lowering.convolutions import convolved
+from harness.worker.adapters.jax.lowering.sequences import SEQUENCE_LAYERS
 from harness.worker.attribution.marks import unmarked
 from harness.worker.network.layers import (
     LRN,
@@ -51,7 +48,6 @@ from harness.worker.network.shapes import sites
 from harness.worker.network.words import lowering_of
 
 Arrays = Dict[str, Any]
-SPATIAL = "DHW"
 
 
 @dataclass
@@ -167,7 +163,7 @@ def _moved(x: Any, before: Tuple[int, ...], after: Tuple[int, ...]) -> Any:
 def _conv(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
     layer = site.layer
     weight = one.parameters[site.path + "/weight"].astype(x.dtype)
-    y = _way(net, layer, x)(net, layer, x, weight)
+    y = convolved(net, layer, x, weight)
     if layer.bias:
         y = _add(y, net.channel(one.parameters[site.path + "/bias"], y))
     return y
@@ -175,53 +171,6 @@ def _conv(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
 
 def _add(y: Any, bias: Any) -> Any:
     return (y.astype(bias.dtype) + bias).astype(y.dtype)
-
-
-def _way(net: Lowered, layer: Conv, x: Any) -> Callable[[Lowered, Conv, Any, Any], Any]:
-    """Choose how to convolve."""
-    is_product = layer.kernel == 1 and layer.groups == 1 and not any(layer.pad)
-    if net.is_cpu and net.channels_last and is_product:
-        return _multiply
-    return _convolve_slices if net.is_cpu and x.ndim == 5 else _convolve
-
-
-def _multiply(net: Lowered, layer: Conv, x: Any, weight: Any) -> Any:
-    """Convolve single positions: a product of matrices."""
-    met = x[(slice(None), *[slice(None, None, layer.stride)] * (x.ndim - 2))]
-    product = met.reshape(-1, x.shape[-1]) @ weight.reshape(x.shape[-1], -1)
-    return product.reshape(*met.shape[:-1], -1)
-
-
-def _convolve(net: Lowered, layer: Conv, x: Any, weight: Any) -> Any:
-    letters = SPATIAL[-(x.ndim - 2) :]
-    images = "N" + letters + "C" if net.channels_last else "NC" + letters
-    kernels = letters + "IO" if net.channels_last else "OI" + letters
-    return lax.conv_general_dilated(
-        x,
-        weight,
-        window_strides=(layer.stride,) * len(letters),
-        padding=[layer.pad] * len(letters),
-        dimension_numbers=(images, kernels, images),
-        feature_group_count=layer.groups,
-    )
-
-
-def _convolve_slices(net: Lowered, layer: Conv, x: Any, weight: Any) -> Any:
-    """Convolve a volume: for each slice of the kernel, all slices it meets as a batch of images."""
-    axis = 1 if net.channels_last else 2
-    pads = [(0, 0)] * 5
-    pads[axis] = layer.pad
-    stacked = jnp.moveaxis(jnp.pad(x, pads), axis, 1)
-    count = (stacked.shape[1] - layer.kernel) // layer.stride + 1
-    total: Any = None
-    for depth in range(layer.kernel):
-        end = depth + (count - 1) * layer.stride + 1
-        met = lax.slice_in_dim(stacked, depth, end, layer.stride, axis=1)
-        images = met.reshape(-1, *met.shape[2:])
-        kernel = weight[depth] if net.channels_last else weight[:, :, depth]
-        part = _convolve(net, layer, images, kernel)
-        total = part if total is None else total + part
-    return jnp.moveaxis(total.reshape(-1, count, *total.shape[1:]), 1, axis)
 
 
 def _dense(net: Lowered, site: Any, x: Any, one: Pass) -> Any:

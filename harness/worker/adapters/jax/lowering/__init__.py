@@ -1,0 +1,1 @@
+"""The network vocabulary in JAX's operations."""
