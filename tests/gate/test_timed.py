@@ -14,6 +14,7 @@ pytestmark = pytest.mark.framework
 
 ADAPTERS = "harness/worker/adapters/"
 TENSORFLOW = ADAPTERS + "tensorflow/lowering/layers.py"
+NORMS = ADAPTERS + "tensorflow/lowering/norms.py"
 PADDING = ADAPTERS + "tensorflow/lowering/padding.py"
 KERAS = ADAPTERS + "keras/layers.py"
 JAX = ADAPTERS + "jax/lowering/network.py"
@@ -35,10 +36,12 @@ MISTAKES = {
         Subject(
             "tensorflow",
             {
-                TENSORFLOW: (
+                NORMS: (
                     ('"epsilon": layer.epsilon', '"epsilon": 4 * layer.epsilon'),
-                    ("tf.nn.leaky_relu(x, slope)", "tf.nn.leaky_relu(x, 2 * slope)"),
                     ("(is_near * layer.alpha)", "(is_near * layer.alpha / layer.size)"),
+                ),
+                TENSORFLOW: (
+                    ("tf.nn.leaky_relu(x, slope)", "tf.nn.leaky_relu(x, 2 * slope)"),
                     ('NEVER_LARGEST = float("-inf")', "NEVER_LARGEST = 0.0"),
                 ),
                 PADDING: ("if pads == tuple(same(", "if pads or tuple(same("),
@@ -51,7 +54,7 @@ MISTAKES = {
         Subject(
             "tensorflow",
             {
-                TENSORFLOW: (
+                NORMS: (
                     "if len(shape) != 4 else y, now_mean, now_variance",
                     UNCORRECTED,
                 )

@@ -61,7 +61,7 @@ FAULTS: dict[str, Fault] = {
                 ("        y = one(x, weight)\n", SKIPPED),
             ),
             "a running variance without Bessel's correction": (
-                "lowering/layers.py",
+                "lowering/norms.py",
                 (FUSED, FUSED.replace("now_variance", UNCORRECTED)),
             ),
             "labels that are all 0": ("training.py", sampled("x, 0 * target")),
@@ -78,7 +78,7 @@ FAULTS: dict[str, Fault] = {
             ),
             "a ReLU that is skipped": ("lowering/layers.py", ("tf.nn.relu(x)", "x")),
             "a batch norm by its running statistics": (
-                "lowering/layers.py",
+                "lowering/norms.py",
                 ('"is_training": True', '"is_training": False'),
             ),
             "momentum lost": (
