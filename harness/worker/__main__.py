@@ -39,10 +39,6 @@ ALONE = "runs no layer alone"
 SAVES_NOTHING = "saves no checkpoints"
 
 
-class WrongIdentity(Refused):
-    """Say that what would be timed is not the workload it is called."""
-
-
 class Worker:
     """One rank of a job: what it was asked, where it stands, what it says."""
 
@@ -67,7 +63,7 @@ class Worker:
         if self.job.purpose not in doors:
             raise Unsupported("a worker has no door called '{}'".format(self.job.purpose))
         self._phase("open")
-        self._assert_allocator()
+        resources.require_allocator(self.job.factors)
         workload = self._workload()
         module = importlib.import_module(self.job.adapter_module)
         if self.job.purpose == "probe":
@@ -115,9 +111,13 @@ class Worker:
                 turns=self._turns(),
                 window_steps=job.window_steps,
             )
-        counted = self._multiplications(activity, workload)
         if proof is not None:
             self._phase("examine")
+        from harness.worker.facts import multiplications  # nothing is timed any more
+
+        # Where the measured phase ended: from another state a step may leave out less.
+        counted = multiplications.counted(activity, workload, job.scale)
+        if proof is not None:
             proof.close(window_steps, time.monotonic_ns)
         if series is not None:
             series.close()
@@ -131,16 +131,6 @@ class Worker:
             if marks is None:
                 activity.agree(0.0)  # who ends first takes the others' connections along
         self._say_facts(facts)
-
-    def _multiplications(self, activity: Activity, workload: Workload) -> Dict[str, Any]:
-        """Count those of a step from where the measured phase ended: from another state it may
-        leave out less.
-        """
-        if not isinstance(workload, Training):
-            return {}
-        from harness.worker.facts import multiplications  # only what trains multiplies
-
-        return multiplications.counted(activity, workload, self.job.scale)
 
     def _activity(self, adapter: Adapter, workload: Workload) -> Activity:
         """Open what a workload steps; only networks and kernels are lowered by the adapter."""
@@ -252,36 +242,11 @@ class Worker:
     def _assert_identity(self, activity: Activity, workload: Workload) -> None:
         if not isinstance(workload, Training):
             return
-        from harness.worker.network.shapes import count  # only what trains has layers
+        from harness.worker.network import identity  # only what trains has layers
 
-        counts = count(workload.network)
-        learned = door(activity, "parameters")
-        lowered = None if learned is None else learned()
-        self.events.say(
-            "identity",
-            parameters=counts.parameters,
-            macs=counts.macs,
-            shapes=counts.shapes,
-            digest=counts.identity,
-            lowered=lowered,
-        )
-        for what, expected, found in (
-            ("parameters as described", workload.parameters, counts.parameters),
-            ("multiplications as described", workload.macs, counts.macs),
-            ("parameters in " + self.job.framework, workload.parameters, lowered),
-        ):
-            if found not in (None, expected):
-                raise WrongIdentity(
-                    "{}: {} {}, not {}".format(workload.name, found, what, expected)
-                )
-
-    def _assert_allocator(self) -> None:
-        wanted = self.job.factors.get("allocator")
-        if wanted and not resources.has_mapped(os.path.basename(wanted)):
-            raise Unsupported(
-                "the allocator '{}' is not loaded: install its library on this node, "
-                "or give the library's path".format(wanted)
-            )
+        found = identity.read(activity, workload)
+        self.events.say("identity", **found)
+        identity.require(found, workload, self.job.framework)
 
     def _say_facts(self, facts: Any) -> None:
         from harness.worker.facts import variables  # nothing is timed any more

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from harness.gate.tensors import folders
 from harness.worker.job import Job, Span, text
 from harness.worker.scale import Scale
 from tests import needs
@@ -99,6 +101,15 @@ def test_a_trial_tells_its_whole_story(tmp_path: Path, payload: Path) -> None:
     phases = [event["name"] for event in ended.events if event["event"] == "phase"]
     assert phases == ["open", "build", "warm-up", "measure", "close"]
     assert ended.first("units")["units"] == {"images": 16.0}
+
+
+def test_a_step_is_counted_when_the_measured_phase_is_over(tmp_path: Path, payload: Path) -> None:
+    batch = {"first/input": np.zeros((16, 3)), "first/target": np.zeros(16)}
+    folders.write(tmp_path / "proof", batch, {})
+    asked = job(tmp_path, adapter_module="unruly", options={"is_examined": True})
+    ended = work(replace(asked, paths={"proof": str(tmp_path / "proof")}), payload)
+    (began,) = (event["t"] for event in ended.events if event.get("name") == "examine")
+    assert ended.first("facts")["facts"]["multiplications"]["counted"] > began
 
 
 def test_a_rank_of_an_agent_speaks_where_it_stands_for_its_path_may_be_anothers(

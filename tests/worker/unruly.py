@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from harness.worker.adapters.null import NullActivity, NullAdapter
 from harness.worker.contracts import OutOfMemory, Unsupported
+from harness.worker.facts.multiplications import Count
 
 
 class UnrulyActivity(NullActivity):
@@ -26,6 +28,20 @@ class UnrulyActivity(NullActivity):
             misbehave(self.options.get("in_step"))
 
 
+class ExaminedActivity(UnrulyActivity):
+    def load(self, state):
+        pass
+
+    def give(self, given, target):
+        pass
+
+    def state(self):
+        return iter(())
+
+    def multiplications(self):
+        return Count(time.monotonic_ns(), "the time")
+
+
 class UnrulyAdapter(NullAdapter):
     def __init__(self, job):
         super().__init__(is_saving=False)
@@ -33,7 +49,8 @@ class UnrulyAdapter(NullAdapter):
 
     def activity(self, workload, feed, options):
         misbehave(options.get("in_build"))
-        return UnrulyActivity(super().activity(workload, feed, options).units, options)
+        make = ExaminedActivity if options.get("is_examined") else UnrulyActivity
+        return make(super().activity(workload, feed, options).units, options)
 
     def facts(self):
         return {"peak_device_bytes": 12, "told": [self.job.purpose, *sorted(self.job.paths)]}

@@ -6,6 +6,8 @@ import os
 import time
 from typing import Any, Dict, Mapping, Optional
 
+from harness.worker.contracts import Unsupported
+
 
 def used() -> Dict[str, Optional[float]]:
     """Give peak resident memory and CPU time; unknown is None."""
@@ -43,7 +45,17 @@ def usable_cpus() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def has_mapped(library: str) -> bool:
+def require_allocator(factors: Mapping[str, Any]) -> None:
+    """Refuse a process in which the allocator that its factors name is not loaded."""
+    wanted = factors.get("allocator")
+    if wanted and not _has_mapped(os.path.basename(wanted)):
+        raise Unsupported(
+            "the allocator '{}' is not loaded: install its library on this node, "
+            "or give the library's path".format(wanted)
+        )
+
+
+def _has_mapped(library: str) -> bool:
     """Say whether a library is loaded in this process, by a part of its file's name."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         return any(library in line.rpartition("/")[2] for line in maps if "/" in line)
