@@ -27,13 +27,13 @@ from harness.data.make_files import (
     in_parallel,
     is_worth_processes,
     parts,
-    sha256,
     write_part,
     writer,
 )
 from harness.data.sets import MADE, DataSetSpec, began, has, is_finished, read_manifest
 from harness.data.sidecars import sums, write_numbers
 from harness.errors import BakeoffError, UsageError, nearest
+from harness.store.files import sha256
 from harness.worker.durable import settle, whole_file
 from harness.worker.input.dataset import FILES, IMPRINTS, INDEX, MANIFEST, TARGETS, VERSION
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.data.make_files import sha256
 from harness.data.sets import is_finished, read_manifest
+from harness.store.files import sha256
 from harness.worker.input.dataset import FILES, Dataset
 
 

@@ -5,7 +5,6 @@ A file is written beside, settled and renamed, so that what has its name is whol
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import os
 from collections import deque
@@ -21,6 +20,7 @@ from harness.child_process import end_with_parent
 from harness.data.catalogue import CONTENTS, Content
 from harness.data.contents import sample
 from harness.data.sets import DataSetSpec
+from harness.store.files import sha256
 from harness.worker.durable import settle, whole_file
 from harness.worker.input.evidence.imprints import imprint
 
@@ -118,12 +118,6 @@ def write_part(spec: DataSetSpec, files: Path, part: FilePart) -> dict[str, Any]
         "targets": [one.target for one in made],
         "imprints": [imprint(memoryview(one.data)) for one in made],
     }
-
-
-def sha256(path: Path) -> str:
-    """Digest a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def bytes_of(records: Iterable[dict[str, Any]]) -> int:

@@ -6,6 +6,7 @@ marker, written last, makes it count.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ from harness.environments.from_source import source_build
 from harness.environments.from_source.source_recipe import read_source
 from harness.environments.lock import EnvironmentReference, Lock, normal
 from harness.environments.package_index.download_size import amount
-from harness.environments.package_index.pip import Item, installer
+from harness.environments.package_index.pip import Item, file_fetched, installer
 from harness.environments.pythons import Python
 from harness.errors import BakeoffError, Unavailable
 from harness.machine import gpus
@@ -77,14 +78,12 @@ def _fill(order: BuildOrder, base: Python, packed: PackedWheels | None, root: Pa
     else:
         items = list(packed.items)
     order.say(f"{_heading(items, order.lock, order.device)}, {amount(items)}")
-    seen: list[str] = []
+    numbers = itertools.count(1)
 
     def follow(line: str) -> None:
-        verb, _, rest = line.partition(" ")
-        if verb in ("Collecting", "Processing"):
-            seen.append(rest)
-            order.doing(f"fetching {len(seen)}/{len(items)} {rest.split()[0]}")
-        elif verb == "Installing":
+        if name := file_fetched(line):
+            order.doing(f"fetching {next(numbers)}/{len(items)} {name}")
+        elif line.startswith("Installing "):
             order.doing(f"installing {len(items)} packages")
 
     pip.install(items, root, follow)

@@ -92,10 +92,10 @@ def test_an_environment_is_built_from_the_archive_alone(
 
 
 def test_the_same_files_make_the_same_archive(packed: Packed, tmp_path: Path) -> None:
-    with archive.opened(packed.path) as (folder, manifest):
+    with archive.opened(packed.path) as it:
         (tmp_path / "again").mkdir()
-        archive.write(folder, tmp_path / "again" / "it.tar", manifest)
-        names = sorted(manifest["files"])
+        archive.write(it.folder, tmp_path / "again" / "it.tar", it.manifest)
+        names = sorted(it.manifest["files"])
     assert (tmp_path / "again" / "it.tar").read_bytes() == packed.path.read_bytes()
     assert [name for name in names if "/" not in name] == ["bakeoff.txt", "data.sh", "install.py"]
     assert not [name for name in names if "dev" in name], "only developers need it"

@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +26,7 @@ from harness.units import decimal_size
 _BLOCK = tarfile.BLOCKSIZE
 _CHUNK = 1 << 20
 _LONGEST_NAME = 4096
+_MOST_TEXT_BYTES = 1_000_000
 
 
 def write(folder: Path, out: Path, manifest: Mapping[str, Any]) -> None:
@@ -48,21 +50,41 @@ def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
-@contextmanager
-def opened(archive: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Give an archive's files in a folder, each held to its hash, and its manifest.
+@dataclass(frozen=True)
+class Opened:
+    """An archive whose files lie in a folder, each held to its hash."""
 
-    A folder is one that tar has unpacked already.
-    """
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    def below(self, kind: str) -> dict[str, Any]:
+        """Give what is stated of the files in one of its folders, by their names."""
+        files = self.manifest["files"]
+        return {name: files[name] for name in sorted(files) if name.startswith(f"{kind}/")}
+
+    def text(self, name: str) -> str:
+        """Read one of its texts."""
+        facts = self.manifest["files"].get(name)
+        if facts is None or facts["bytes"] > _MOST_TEXT_BYTES:
+            raise BakeoffError(f"The archive holds no file {name!r}, or one that is too large.")
+        try:
+            return (self.folder / name).read_text("utf-8")
+        except ValueError:
+            raise BakeoffError(f"The archive's {name} is no text.") from None
+
+
+@contextmanager
+def opened(archive: Path) -> Iterator[Opened]:
+    """Open an archive, or a folder that tar has made of one."""
     try:
         if archive.is_dir():
-            yield archive.resolve(), install.checked(str(archive.resolve()))
+            yield Opened(archive.resolve(), install.checked(str(archive.resolve())))
             return
         cache.home().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="unpacked-", dir=cache.home()) as scratch:
             with explained(archive), archive.open("rb") as file:
                 manifest = _unpacked(file, Path(scratch))
-            yield Path(scratch), manifest
+            yield Opened(Path(scratch), manifest)
     except Refused as problem:
         raise BakeoffError(
             f"{archive}: {str(problem).rstrip('.')}. Nothing was installed."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import shutil
 import sys
@@ -20,9 +19,19 @@ from harness.environments.offline.own_wheel import make_own_wheel, own_distribut
 from harness.environments.offline.target import Machine
 from harness.environments.package_index.download_size import amount
 from harness.environments.package_index.needed import Needed
-from harness.environments.package_index.pip import Item, NotOffered, hashed, installer
+from harness.environments.package_index.pip import (
+    Item,
+    NotOffered,
+    file_fetched,
+    hashed,
+    installer,
+)
 from harness.environments.package_index.pip_for_nodes import Target
 from harness.errors import BakeoffError, Unavailable, UsageError, nearest
+from harness.store.files import sha256
+
+_IN_FILE_NAMES = str.maketrans({"[": "+", ",": "+", "]": None})
+"""What names of environments hold and names of files cannot."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +88,12 @@ def pack(order: PackOrder, out: Path, listener: BuildListener) -> Packed:
         listener.doing(f"writing {out}")
         archive.write(folder, out, manifest)
     return Packed(
-        out.absolute(),
-        out.stat().st_size,
-        _sha256(out),
-        order.machine.facts,
-        tuple(map(str, order.references)),
-        without,
+        path=out,
+        bytes=out.stat().st_size,
+        sha256=sha256(out),
+        target=order.machine.facts,
+        environments=tuple(map(str, order.references)),
+        without=without,
     )
 
 
@@ -112,7 +121,7 @@ def _pack_bakeoff(
         )
     listener.say(f"Bakeoff {distribution.version} for {there.python.tag}: {amount(needed.items)}")
     there.fetch(needed.items, wheels, _followed(listener))
-    own_item = Item("bakeoff", distribution.version, wheel.as_uri(), _sha256(wheel))
+    own_item = Item("bakeoff", distribution.version, wheel.as_uri(), sha256(wheel))
     (folder / "bakeoff.txt").write_text(hashed([own_item, *needed.items]), "utf-8")
     (pip,) = wheels.glob("pip-*.whl")
     return needed.left_out, f"wheels/{pip.name}"
@@ -179,14 +188,10 @@ def _followed(listener: BuildListener) -> Callable[[str], None]:
     """Tell which file pip is at."""
 
     def follow(line: str) -> None:
-        verb, _, rest = line.partition(" ")
-        if verb in ("Collecting", "Processing"):
-            listener.doing(f"fetching {rest.partition(' ')[0].rpartition('/')[2]}")
+        if name := file_fetched(line):
+            listener.doing(f"fetching {name}")
 
     return follow
-
-
-_IN_FILE_NAMES = str.maketrans({"[": "+", ",": "+", "]": None})
 
 
 def _pack_texts(order: PackOrder, folder: Path) -> None:
@@ -202,9 +207,4 @@ def _hashed_files(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         name = path.relative_to(folder).as_posix()
         if not install.NAME.fullmatch(name):
             raise BakeoffError(f"{name!r} cannot be packed: its name has other letters than a-z.")
-        yield name, {"bytes": path.stat().st_size, "sha256": _sha256(path)}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        yield name, {"bytes": path.stat().st_size, "sha256": sha256(path)}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from harness import plugins
 from harness.environments import local
@@ -14,12 +12,11 @@ from harness.environments.build import BuildListener
 from harness.environments.cache import Environment
 from harness.environments.lock import EnvironmentReference
 from harness.environments.offline import archive
+from harness.environments.offline.archive import Opened
 from harness.environments.offline.lock_text import read_lock
 from harness.errors import BakeoffError, UsageError
 from harness.store.files import write_whole
 from harness.store.typed import read
-
-_MOST_TEXT_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -53,52 +50,41 @@ def unpack(path: Path, listener: BuildListener, *, python: Path | None = None) -
     if not path.exists():
         raise UsageError(f"{path}: there is no such file.")
     listener.doing(f"checking {path}")
-    with archive.opened(path) as (folder, manifest):
+    with archive.opened(path) as it:
         here = metadata.version("bakeoff")
-        if manifest["bakeoff"] != here:
+        if it.manifest["bakeoff"] != here:
             raise BakeoffError(
-                f"{path} is of Bakeoff {manifest['bakeoff']}, and this is {here}: their locks may "
-                "differ.\n    Install the one that it brings: tar xf it, then install.py WHERE."
+                f"{path} is of Bakeoff {it.manifest['bakeoff']}, and this is {here}: their locks "
+                "may differ.\n    Install the one that it brings: tar xf it, then install.py WHERE."
             )
         try:
-            environments = read(_Environments, manifest).environments
+            environments = read(_Environments, it.manifest).environments
         except ValueError as problem:
             raise BakeoffError(f"{path} is damaged: {problem}.") from None
-        _bring(folder, manifest, "locks", "environments", listener)
-        platforms = _bring(folder, manifest, "platforms", "platforms", listener)
-        wheels = {
-            facts["sha256"]: (folder / name).as_uri()
-            for name, facts in manifest["files"].items()
-            if name.startswith("wheels/")
-        }
-        built = tuple(
-            _build(one, folder, manifest, wheels, listener, python) for one in environments
-        )
-        return Unpacked(here, built, platforms, _text(folder, manifest, "data.sh"))
+        _bring(it, "locks", "environments", listener)
+        platforms = _bring(it, "platforms", "platforms", listener)
+        built = tuple(_build(one, it, listener, python) for one in environments)
+        return Unpacked(here, built, platforms, it.text("data.sh"))
 
 
 def _build(
-    one: PackedEnvironment,
-    folder: Path,
-    manifest: Mapping[str, Any],
-    wheels: Mapping[str, str],
-    listener: BuildListener,
-    python: Path | None,
+    one: PackedEnvironment, it: Opened, listener: BuildListener, python: Path | None
 ) -> Environment:
-    items = read_lock(_text(folder, manifest, one.lock), wheels)
-    source = local.PackedWheels(folder / "wheels", tuple(items), one.python)
+    wheels = {
+        facts["sha256"]: (it.folder / name).as_uri() for name, facts in it.below("wheels").items()
+    }
+    items = read_lock(it.text(one.lock), wheels)
+    source = local.PackedWheels(it.folder / "wheels", tuple(items), one.python)
     reference = EnvironmentReference.parse(one.reference)
     return local.create(reference, listener, python=python, device=one.device, packed=source)
 
 
-def _bring(
-    folder: Path, manifest: Mapping[str, Any], kind: str, own: str, listener: BuildListener
-) -> tuple[str, ...]:
+def _bring(it: Opened, kind: str, own: str, listener: BuildListener) -> tuple[str, ...]:
     """Copy files to the user's own; one that is there already and differs is left."""
     brought = []
-    for name in sorted(manifest["files"]):
-        if name.startswith(f"{kind}/") and name.endswith(".toml"):
-            text, place = _text(folder, manifest, name), plugins.user_folder(own) / Path(name).name
+    for name in it.below(kind):
+        if name.endswith(".toml"):
+            text, place = it.text(name), plugins.user_folder(own) / Path(name).name
             if place.exists() and place.read_text("utf-8", errors="replace") != text:
                 listener.say(f"{place} is there already and differs; it is left as it is.")
                 continue
@@ -106,13 +92,3 @@ def _bring(
             write_whole(place, text)
             brought.append(str(place))
     return tuple(brought)
-
-
-def _text(folder: Path, manifest: Mapping[str, Any], name: str) -> str:
-    facts = manifest["files"].get(name)
-    if facts is None or facts["bytes"] > _MOST_TEXT_BYTES:
-        raise BakeoffError(f"The archive holds no file {name!r}, or one that is too large.")
-    try:
-        return (folder / name).read_text("utf-8")
-    except ValueError:
-        raise BakeoffError(f"The archive's {name} is no text.") from None

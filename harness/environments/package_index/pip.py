@@ -123,6 +123,12 @@ def requirement_files(
         )
 
 
+def file_fetched(line: str) -> str:
+    """Name the file or package that pip says in a line it is fetching; "" in any other line."""
+    verb, _, rest = line.partition(" ")
+    return rest.partition(" ")[0].rpartition("/")[2] if verb in ("Collecting", "Processing") else ""
+
+
 @dataclass(frozen=True)
 class Installer:
     """pip, as it is started for one environment's interpreter."""

@@ -149,8 +149,8 @@ def _archives(_: Path) -> Sequence[bytes]:
 
 
 def _archive(data: bytes, folder: Path) -> object:
-    with archive.opened(laid(data, folder, "it.tar")) as (_, manifest):
-        return manifest
+    with archive.opened(laid(data, folder, "it.tar")) as opened:
+        return opened.manifest
 
 
 def _python_there(data: bytes, _: Path) -> object:
