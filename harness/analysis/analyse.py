@@ -117,14 +117,12 @@ def estimate_cells(
             trials[place] = [judged(*both, common) for both in read_streams(own)]
     return {
         run.info.name: [
-            replace(
-                _cell(
-                    run,
-                    cell,
-                    _believed(run, trials[run.info.name, cell.key]),
-                    gate_results.gate_of(run, cell, ran.get((run.info.name, cell.key), ())),
-                ),
-                left_out=dataset.others.get((run.info.name, cell.key)),
+            _cell(
+                run,
+                cell,
+                _believed(run, trials[run.info.name, cell.key]),
+                gate_results.gate_of(run, cell, ran.get((run.info.name, cell.key), ())),
+                dataset.others.get((run.info.name, cell.key)),
             )
             for cell in run.cells
         ]
@@ -176,7 +174,11 @@ def _of_one_cache(trials: Sequence[TrialResult], chosen: set[int]) -> set[int]:
 
 
 def _cell(
-    run: RunRecord, cell: CellRecord, trials: tuple[TrialResult, ...], gate: Gate
+    run: RunRecord,
+    cell: CellRecord,
+    trials: tuple[TrialResult, ...],
+    gate: Gate,
+    left_out: str | None,
 ) -> CellResult:
     rates = [trial.rate for trial in trials if trial.counted and trial.rate is not None]
     level = stopping.level(run)
@@ -202,6 +204,7 @@ def _cell(
         parameters=cell.parameters,
         macs=cell.macs,
         gate=gate,
+        left_out=left_out,
         ran=what_ran(run.paths, cell.key, cell.factors, trials),
         utilisation=_medians([trial.utilisation for trial in trials if trial.counted]),
         versions={

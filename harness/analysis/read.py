@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.results import Results
 from harness.errors import RunError, UsageError
-from harness.store.run_directory.find_runs import RUNS, is_run, newest_first, runs_in
+from harness.store.run_directory.find_runs import (
+    RUNS,
+    is_run,
+    newest_first,
+    runs_directly_in,
+    runs_in,
+)
 
 if TYPE_CHECKING:
     from harness.analysis.between_runs.run_comparison import Versus
@@ -97,7 +103,5 @@ def _beside(*runs: Path) -> list[Path]:
     """Find the runs that lie beside some, the latest first."""
     own = {run.resolve() for run in runs}
     folders = {run.parent for run in own}
-    there = newest_first(
-        place for folder in folders for place in runs_in(folder) if place.parent == folder
-    )
+    there = newest_first(place for folder in folders for place in runs_directly_in(folder))
     return [place for place in there if place not in own][:_LOOKED_AT]

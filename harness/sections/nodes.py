@@ -10,7 +10,7 @@ from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, Brief, Chart, Note, Sheet, Square, Squares
 from harness.sections.contract.section import Section
-from harness.units import counted, listed, per_cent
+from harness.units import listed
 
 _HOW = (
     "Each square says by how many percent a node was slower than the median node in one measure: "
@@ -56,14 +56,10 @@ def _named(found: Fleet) -> Iterator[str]:
     wrong = [one.node for one in found.mismatches]
     if wrong:
         yield f"Losses differ on {listed(wrong)}: silent corruption, or another processor."
-    slow = [one for one in found.rows if one.is_named and one.ratio < 1]
-    for one in slow:
+    for one in (row for row in found.rows if row.is_named and row.ratio < 1):
         yield f"{one.node} is {_slower(one)} slower in {one.measure}, p {one.p:.3g}."
-    if not (slow or wrong or found.doubt):
-        yield (
-            f"No node differs from the others: {counted(len(found.nodes), 'node')}, "
-            f"{counted(found.blocks, 'block')}, error of a false name {per_cent(found.alpha)}."
-        )
+    if found.all_alike:
+        yield found.all_alike
 
 
 def _map(found: Fleet) -> Squares:

@@ -66,7 +66,7 @@ def sentence(ranking: Ranking) -> str:
         unranked = (*ranking.without, *ranking.set_aside)
         others = sorted({cell.left_out for cell in unranked if cell.left_out})
         if others and not any(cell.trials for cell in unranked):
-            return f"{_of_origin(others)}, so there is no answer yet."
+            return f"Every trial {_left_out(others)}, so there is no answer yet."
         ran = any(cell.trials for cell in unranked)
         what = "gave a number that counts" if ran else "was run"
         return f"No trial {what}, so there is no answer yet."
@@ -84,9 +84,9 @@ def sentence(ranking: Ranking) -> str:
     return told if is_answered(ranking) else f"{_highest(ranking, leader)}. {told}"
 
 
-def _of_origin(origins: Sequence[str]) -> str:
-    """Say that trials were run, and why none of them is shown."""
-    return f"Every trial is of the origin {' or '.join(origins)} and left out"
+def _left_out(origins: Sequence[str]) -> str:
+    """Say why trials that were run are not shown."""
+    return f"is of the origin {' or '.join(origins)} and left out"
 
 
 def _of_messages(ranking: Ranking) -> str:
@@ -124,8 +124,7 @@ def _question(results: Results, ranked: Sequence[Ranking]) -> str:
 def _why_none(cell: CellResult) -> str:
     """Say why no trial of a cell gave a number that counts."""
     if not cell.trials and cell.left_out:
-        told = _of_origin([cell.left_out])
-        return told[:1].lower() + told[1:]
+        return f"every trial {_left_out([cell.left_out])}"
     if not cell.trials:
         return "no trial was run"
     for trial in cell.trials:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from harness.store.records import DIFFERS, EXAMINATION_FAILED
 from harness.units import counted, listed
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ def _nothing_counts(results: Results) -> Iterator[str]:
 
 
 def _wrong(results: Results) -> Iterator[str]:
-    from harness.store.records import DIFFERS, EXAMINATION_FAILED
-
     for state in (DIFFERS, EXAMINATION_FAILED):
         cells = [cell.label for cell in results.cells if cell.gate.state == state]
         if cells:

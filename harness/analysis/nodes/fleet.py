@@ -22,7 +22,7 @@ from harness.analysis.timelines.hardware_use import in_units
 from harness.errors import UsageError
 from harness.stats.estimate import median_interval
 from harness.stats.odd_ones import ALPHA, FEWEST_BLOCKS, FEWEST_MEMBERS, OddOnes, odd_ones
-from harness.units import counted
+from harness.units import counted, per_cent
 from harness.verdicts.results import CellResult, TrialResult
 
 if TYPE_CHECKING:
@@ -90,6 +90,17 @@ class Fleet:
         slow = {one.node for one in self.rows if one.is_named and one.ratio < 1}
         wrong = {one.node for one in self.mismatches}
         return tuple(node for node in self.nodes if node in slow | wrong)
+
+    @property
+    def all_alike(self) -> str:
+        """Say that no node differs from the others; "" where one does, or nothing can be told."""
+        if self.sick or self.doubt:
+            return ""
+        return (
+            f"No node differs from the others ({counted(len(self.nodes), 'node')}, "
+            f"{counted(self.blocks, 'block')}; the chance to name one of equal nodes is "
+            f"{per_cent(self.alpha)})."
+        )
 
 
 Rates = dict[str, dict[int, dict[int, float]]]

@@ -121,11 +121,8 @@ def _in_words(found: Fleet) -> Iterator[Part]:
         yield found.doubt
     if found.sick:
         yield f"Exclude: --exclude={_exclude(found)}"
-    elif not found.doubt:
-        yield (
-            f"No node differs from the others ({counted(len(found.nodes), 'node')}, "
-            f"{counted(found.blocks, 'block')}; error of a false name {per_cent(found.alpha)})."
-        )
+    if found.all_alike:
+        yield found.all_alike
 
 
 def _shown(one: Any) -> str:

@@ -32,7 +32,12 @@ def runs_in(folder: Path) -> Iterator[Path]:
         if is_run(place):
             yield place
         elif not place.is_symlink():
-            yield from filter(is_run, _folders(place))
+            yield from runs_directly_in(place)
+
+
+def runs_directly_in(folder: Path) -> Iterator[Path]:
+    """Give the runs in a folder by name."""
+    return filter(is_run, _folders(folder))
 
 
 def newest_first(runs: Iterable[Path]) -> list[Path]:
