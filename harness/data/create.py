@@ -33,7 +33,7 @@ from harness.data.make_files import (
 from harness.data.sets import MADE, DataSetSpec, began, has, is_finished, read_manifest
 from harness.data.sidecars import sums, write_numbers
 from harness.errors import BakeoffError, UsageError, nearest
-from harness.store.files import sha256
+from harness.file_digest import sha256
 from harness.worker.durable import settle, whole_file
 from harness.worker.input.dataset import FILES, IMPRINTS, INDEX, MANIFEST, TARGETS, VERSION
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.data.sets import is_finished, read_manifest
-from harness.store.files import sha256
+from harness.file_digest import sha256
 from harness.worker.input.dataset import FILES, Dataset
 
 

@@ -20,7 +20,7 @@ from harness.child_process import end_with_parent
 from harness.data.catalogue import CONTENTS, Content
 from harness.data.contents import sample
 from harness.data.sets import DataSetSpec
-from harness.store.files import sha256
+from harness.file_digest import sha256
 from harness.worker.durable import settle, whole_file
 from harness.worker.input.evidence.imprints import imprint
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,9 +71,3 @@ def read_json(path: Path) -> Any:
         raise RunError(f"{path}: there is no such file.") from None
     except ValueError as problem:
         raise RunError(f"{path}: this file is damaged ({problem}).") from None
-
-
-def sha256(path: Path) -> str:
-    """Digest a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

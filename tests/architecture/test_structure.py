@@ -22,6 +22,7 @@ FLOORS = (
         "harness.units",
         "harness.blas_threads",
         "harness.child_process",
+        "harness.file_digest",
         "harness.private_file",
         "harness.user_folders",
         "harness.waiting",

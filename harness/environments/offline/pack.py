@@ -28,7 +28,7 @@ from harness.environments.package_index.pip import (
 )
 from harness.environments.package_index.pip_for_nodes import Target
 from harness.errors import BakeoffError, Unavailable, UsageError, nearest
-from harness.store.files import sha256
+from harness.file_digest import sha256
 
 _IN_FILE_NAMES = str.maketrans({"[": "+", ",": "+", "]": None})
 """What names of environments hold and names of files cannot."""
