@@ -120,6 +120,7 @@ def test_a_run_is_watched_and_its_page_shows_the_hardware(tmp_path: Path) -> Non
     drawn = bakeoff("watch", "r", "--once", cwd=tmp_path)
     assert "1/1 trials" in drawn.stdout
     assert "core 0" in drawn.stdout
+    assert "Nobody is at work on this run" in drawn.stdout
     told = json.loads(bakeoff("watch", "r", "--json", cwd=tmp_path).stdout)
     (channels,) = told["nodes"].values()
     units = {one["channel"]: one["unit"] for one in channels}

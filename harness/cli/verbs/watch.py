@@ -173,6 +173,8 @@ class Watcher:
         from rich.console import Group
         from rich.text import Text
 
+        from harness.store.run_directory import opening
+
         standing, nodes = self.look()
         if standing is None:
             return Text("No trial has begun yet.")
@@ -180,6 +182,8 @@ class Watcher:
         lines += [_node_drawn(node, readings) for node, readings in nodes.items()]
         if not nodes:
             lines.append(Text("Nothing was observed of its hardware so far."))
+        if opening.holder(self._paths) is None:
+            lines.append(Text("Nobody is at work on this run: this is the last that it said."))
         return Group(*lines)
 
 
