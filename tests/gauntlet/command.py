@@ -134,6 +134,8 @@ def start(
     """Start a command as the leader of a process group; it prints to ``told``.out and .err."""
     # A signal that comes before the child is the command would have it go on as the lane.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _MEANT_FOR_COMMANDS)
+    for kind in (".out", ".err"):  # one that is killed before it opens them has said nothing
+        told.with_suffix(kind).write_bytes(b"")
     pid = os.fork()
     if pid == 0:
         try:
