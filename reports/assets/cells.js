@@ -89,7 +89,7 @@
     const body = made.createTBody();
     texts.forEach((row) => {
       const line = body.insertRow();
-      kept.forEach((at) => line.append(make('td', row[at])));
+      kept.forEach((at) => line.append(make('td', row[at], row[at]?.length > 40 ? { class: 'long' } : {})));
     });
     const scroll = make('div', undefined, { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table' });
     scroll.append(made);

@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from harness.analysis.evidence import Evidence
 from harness.analysis.explain.cells import pair_called
 from harness.analysis.explain.explanation import Explanation, explain
 from harness.analysis.explain.step_shares import UNEXPLAINED
 from harness.analysis.explain.words import causes, headline, operations_words, part_name
 from harness.errors import UsageError
+from harness.sections import why
+from harness.sections.contract.blocks import tables
 from harness.store.attribution import Attribution, Operation, Part
 from harness.store.records import Gate
 from harness.verdicts.io_results import InputResult
@@ -304,3 +307,16 @@ def test_of_cells_that_a_name_fits_the_one_most_like_the_other_is_meant():
 def test_operations_that_are_not_named_are_counted(kinds: int, told: str) -> None:
     every = [Operation(f"work {n}", "", "", 1.0, 1.0 / (n + 1)) for n in range(kinds)]
     assert operations_words(every) == f"1 × work 0; 1 × work 1{told}"
+
+
+def test_the_columns_of_the_page_s_table_have_titles_of_their_own() -> None:
+    results = samples.demo()
+    divided = {}
+    for one in results.cells:
+        step_ms = BATCH * 1e3 / (one.rate.value if one.rate else 1.0)
+        share = step_ms / sum(CLEAN_MS.values())
+        divided[one.key] = attributed({key: of * share for key, of in CLEAN_MS.items()})
+    made = list(tables(why.SECTION.make(results, Evidence(attributions=divided))))
+    titles = [column.title for column in made[0].columns]
+    assert "part of the step" in titles
+    assert len(set(titles)) == len(titles)

@@ -72,6 +72,16 @@ def test_two_cells_have_a_link_that_says_how_they_compare_and_differ(visit):
     assert "bakeoff explain runs/quickstart-2026-11-21" in told
 
 
+def test_long_words_of_one_cell_do_not_run_into_those_of_the_other(visit):
+    page = visit(PAGES["demo"]()).page
+    told = page.locator("#cell-alejafp3216 td").nth(4)
+    told.evaluate("(one) => { one.textContent = 'words '.repeat(20); }")
+    page.evaluate("location.hash = 'cell-alejafp3216~cell-aletofp3216'")
+    over = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).length"
+    assert page.locator(".panel td.long").count() == 1
+    assert page.locator(".panel td").evaluate_all(over) == 0
+
+
 def test_columns_can_be_hidden(visit):
     page = visit(PAGES["demo"]()).page
     page.locator("#cells .columns summary").click()
