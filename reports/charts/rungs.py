@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.analysis import numbers
 from harness.analysis.files.ladder import Rung
-from reports.charts.svg import element, picture, text
+from reports.charts.svg import element, picture, text, whisker
 
 _WIDTH, _LEFT, _ROW = 960.0, 230.0, 30.0
 _MOST_LEFT = 400.0
@@ -37,10 +37,7 @@ def rungs(ladder: Sequence[Rung], *, name: str, label: str, narrow: bool = False
         if rate.interval:
             low, high = (begin + end * scale for end in (rate.interval.low, rate.interval.high))
             middle = up + (_ROW - 11) / 2
-            drawn += [
-                element("line", class_=kind, x1=low, x2=high, y1=middle, y2=middle)
-                for kind in ("halo", "whisker")
-            ]
+            drawn += whisker(low, high, middle)
             right = max(right, high)
         beside = (0.0, up - 7) if narrow else (right + 8, up + 14)
         drawn.append(text(*beside, said[row]))

@@ -42,6 +42,13 @@ def picture(width: float, height: float, content: str, *, label: str, name: str)
     )
 
 
+def whisker(low: float, high: float, y: float) -> list[str]:
+    """Draw an interval over a bar, set off from it."""
+    return [
+        element("line", class_=kind, x1=low, x2=high, y1=y, y2=y) for kind in ("halo", "whisker")
+    ]
+
+
 def free_level(wanted: float, taken: list[float]) -> float:
     """Give the first level from the wanted one downwards at which no other words stand."""
     while any(abs(wanted - other) < _LINE for other in taken):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.analysis import numbers
 from harness.sections.contract.blocks import Fall, Waterfall
-from reports.charts.svg import Scale, element, picture, text, ticks
+from reports.charts.svg import Scale, element, picture, text, ticks, whisker
 
 _WIDTH, _RIGHT, _ROW, _TOP = 960.0, 210.0, 26.0, 26.0
 _NARROW, _TALL = 354.0, 46.0
@@ -109,11 +109,7 @@ def _bar(fall: Fall, start_s: float, x: Scale, row: int, *, narrow: bool) -> lis
         )
     ]
     if fall.interval:
-        ends = [x(start_s + one) for one in (fall.interval.low, fall.interval.high)]
-        shapes += [
-            element("line", class_=line, x1=ends[0], x2=ends[1], y1=middle, y2=middle)
-            for line in ("halo", "whisker")
-        ]
+        shapes += whisker(x(start_s + fall.interval.low), x(start_s + fall.interval.high), middle)
     below = _middle(row + 1, narrow=narrow) - _THICK / 2
     shapes.append(
         element("line", class_="axis", x1=x(end_s), x2=x(end_s), y1=middle + _THICK / 2, y2=below)

@@ -24,7 +24,8 @@ def shortcomings(results: Results, *, lost: int = 0) -> tuple[str, ...]:
 
 def _lost(lost: int) -> Iterator[str]:
     if lost:
-        yield f"{counted(lost, 'planned trial')} failed, or skipped as their cell cannot succeed."
+        trials = counted(lost, "planned trial")
+        yield f"{trials} did not end well: failed, or skipped because the cell cannot succeed."
 
 
 def _nothing_counts(results: Results) -> Iterator[str]:

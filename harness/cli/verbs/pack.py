@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("pack")
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--frameworks", metavar="NAMES", help="Environments to bring: `bakeoff env list`.")
+@click.option("--frameworks", metavar="NAMES", help="Environments to pack: `bakeoff env list`.")
 @click.option(
     "--platform",
     shell_complete=completion.platforms,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--python", metavar="3.N", help="Its Python; default: the version that runs this.")
 @click.option("--glibc", metavar="2.N", help="Its C library; default: this machine's.")
 @click.option("--device", type=click.Choice(["cpu", "gpu"]), help="Which build of frameworks.")
-@click.option("--without", metavar="NAMES", help="Packages that its Python has: numpy,scipy …")
+@click.option("--without", metavar="NAMES", help="Packages that its Python has already.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was packed as JSON.")
 def command(
     *,
@@ -41,9 +41,9 @@ def command(
 ) -> None:
     """Make one archive that installs Bakeoff and frameworks without a network.
 
-    OUT is a .tar: wheels for the machine's Python, architecture and C library, locks with the
-    SHA-256 of each, the recipe of this machine's data sets, your own profile, and install.py. They
-    come from where your pip looks.
+    OUT is a .tar. It holds wheels for the machine's Python, architecture and C library, locks with
+    the SHA-256 of each wheel, the recipe of this machine's data sets, your own profile, and
+    install.py. pip fetches the wheels from the indexes that it is configured for.
     """
     from harness.cli.build_progress import listening
     from harness.data.inspect import recipe

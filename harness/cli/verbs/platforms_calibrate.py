@@ -63,7 +63,7 @@ def calibrate(
     where = f"bakeoff platforms calibrate, {framework}, {started:%Y-%m-%d}, run {root.name}"
     tables = {one.name: dict(one.table(where)) for one in (*peaks(found), *found)}
     path = _own_file(platform)
-    write_whole(path, with_ceilings(_text(path, platform.name), tables))
+    write_whole(path, with_ceilings(_text(path, platform), tables))
     load_platform(str(path))
     emit(tables, lambda: Table([_row(*one) for one in tables.items()]), as_json=as_json)
     note(f"Wrote {len(tables)} ceilings into {path}")
@@ -85,12 +85,11 @@ def _own_file(platform: Platform) -> Path:
     return Path("platforms") / f"{name}.toml" if is_shipped else path
 
 
-def _text(path: Path, name: str) -> str:
-    from harness.platform.platform import load_platform
+def _text(path: Path, platform: Platform) -> str:
     from harness.toml.write import toml_text
 
     if path.exists():
         return path.read_text(encoding="utf-8")
     path.parent.mkdir(parents=True, exist_ok=True)
-    title = load_platform(name).title
-    return toml_text({"title": title, "extends": name}, ["Measured here, over the shipped one."])
+    table = {"title": platform.title, "extends": platform.name}
+    return toml_text(table, ["Measured here, over the shipped one."])

@@ -140,7 +140,10 @@ def _newest_tried(
     try:
         return there.plan_without(requirements, here, without)
     except NotOffered:
-        listener.say("The index lacks a version that runs here; the newest ones are taken.")
+        listener.say(
+            "The package index lacks a version that this Bakeoff runs with; the newest versions "
+            "are taken instead."
+        )
     try:
         return there.plan_without(requirements, {}, without)
     except NotOffered as refusal:
@@ -154,7 +157,8 @@ def _require_wheels(reference: EnvironmentReference) -> None:
     """Refuse what no wheels make, before anything is fetched."""
     if lock_to_build(reference).sources:
         raise BakeoffError(
-            f"{reference} is compiled where it is used: it needs its source and a compiler there."
+            f"{reference} cannot be packed: it is compiled on the machine that uses it, from its "
+            "source and with a compiler there."
         )
 
 

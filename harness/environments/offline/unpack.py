@@ -55,7 +55,8 @@ def unpack(path: Path, listener: BuildListener, *, python: Path | None = None) -
         if it.manifest["bakeoff"] != here:
             raise BakeoffError(
                 f"{path} is of Bakeoff {it.manifest['bakeoff']}, and this is {here}: their locks "
-                "may differ.\n    Install the one that it brings: tar xf it, then install.py WHERE."
+                "may differ.\n    Install the Bakeoff that it holds: unpack it, then run its "
+                "install.py."
             )
         try:
             environments = read(_Environments, it.manifest).environments

@@ -67,8 +67,8 @@ def queue_of(platform: Platform) -> Any:
     launcher = plugins.load("launchers", platform.launcher.name)
     if not hasattr(launcher, "submit"):
         raise UsageError(
-            f"{platform.name}: Bakeoff submits to no queue of the launcher "
-            f"'{platform.launcher.name}'. It does to those of slurm, pbs and lsf."
+            f"{platform.name}: Bakeoff cannot submit through the launcher "
+            f"'{platform.launcher.name}'. It can through slurm, pbs and lsf."
         )
     return launcher
 
