@@ -92,8 +92,18 @@ _HABITS = {
 """Options of pytest, kubectl, hyperfine and the like, and what does the same here."""
 
 
+_WHERE = {
+    "RUN": "latest, or a name that `bakeoff list runs` prints",
+    "STUDY": "a .toml file, or a name that `bakeoff list studies` prints",
+}
+"""What to give for an argument that is missing."""
+
+
 def _habit(error: click.ClickException) -> str:
-    """Say what is used here instead of an option that other programs have."""
+    """Say what is used here instead of an option that other programs have, or is missing."""
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        given = _WHERE.get((error.param.metavar or "").partition("…")[0])
+        return f"Give {given}.\n" if given else ""
     used = _HABITS.get(error.option_name) if isinstance(error, click.NoSuchOption) else None
     return f"Use {used}.\n" if used else ""
 

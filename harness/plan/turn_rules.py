@@ -79,7 +79,7 @@ def in_words(plan: PlannedStudy, platform: Platform) -> tuple[str, ...]:
         f"{whose} at the same time in each block, one works, the others are stopped. A block lasts "
         f"as long as their trials one after the other.{divided}"
     )
-    said = [first] if together else []
+    said = [first if together else "Turns: no cell takes turns."]
     for reason, labels in sorted(alone.items(), key=lambda one: -len(one[1])):
         named = listed(labels, _NAMED, between="; ")
         said.append(f"  alone in its block, because {reason}: {named}")

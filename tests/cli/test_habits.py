@@ -32,6 +32,20 @@ def test_an_option_of_other_programs_is_answered_with_ours(words, hint, tmp_path
     assert hint in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("status",), "Give latest, or a name that `bakeoff list runs` prints."),
+        (("show",), "Give latest, or a name that `bakeoff list runs` prints."),
+        (("plan",), "Give a .toml file, or a name that `bakeoff list studies` prints."),
+    ],
+)
+def test_what_is_missing_is_said_with_where_to_find_one(words, hint, tmp_path):
+    ended = bakeoff(*words, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert hint in ended.stderr
+
+
 def test_an_option_that_nobody_has_gets_no_hint(tmp_path):
     assert "Use " not in bakeoff("show", "latest", "--purple", cwd=tmp_path).stderr
 

@@ -95,7 +95,8 @@ def test_a_plan_says_how_many_take_turns_and_who_does_not(tmp_path: Path) -> Non
         "(three windows at least) in which it settles"
     )
     saving = changed(made, factors={"checkpoint_every": 5})
-    (told,) = in_words(saving, saving.platform)
+    head, told = in_words(saving, saving.platform)
+    assert head == "Turns: no cell takes turns."
     assert told.startswith("  alone in its block, because it saves checkpoints: tinycnn · null")
     assert in_words(plan(tmp_path, turns="false"), made.platform) == ()
 
