@@ -1,8 +1,8 @@
 """Hold updates to what the optimiser makes of the framework's own gradients.
 
 A framework without float64 cannot be compared whole: its gradients drift from the reference's where
-kinks flip. So what is compared is the rule alone: from the gradients that it says it took, each
-update in float64, against the state that it came to.
+kinks flip. So the rule alone is compared: each update is made again in float64, of the gradients
+that the framework says it took, and held against the state that it came to.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def judge(
     rule = workload.optimiser
     is_declared = not isinstance(rule, SGD) and any(fnmatch(EPSILON, one) for one in declared)
     share = _SUMMED if isinstance(rule, SGD) else _CORRECTED
+    most = 2 * share
     worst, named = 0.0, False
     plain: dict[str, Array] = {}
     other: dict[str, Array] = {}
@@ -59,14 +60,14 @@ def judge(
             off = arithmetic.error(moved, expected, scale=scale)
             if is_declared:
                 late_expected = change_late(name, before[name], gradient, number)
-                if off > 2 * share:
+                if off > most:
                     expected = late_expected
                     off = arithmetic.error(moved, expected, scale=scale)
-                    named = named or off <= 2 * share
-            if off > 2 * share:
+                    named = named or off <= most
+            if off > most:
                 path, _, kind = name.rpartition("/")
                 words = f"the optimiser: {path}'s {kind} after update {number} of its own gradients"
-                return TensorComparison(worst, off_by(words, moved, expected, off, 2 * share))
+                return TensorComparison(worst, off_by(words, moved, expected, off, most))
             worst = max(worst, off)
     return TensorComparison(worst, named=named, has_updates=True)
 

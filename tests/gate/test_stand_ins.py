@@ -19,18 +19,18 @@ from tests.gate.conftest import Subject
 pytestmark = pytest.mark.framework
 
 ADAPTERS = Path(__file__).parents[1] / "adapters"
-CAFFE = "harness/worker/adapters/caffe/lowering.py"
-SINGA = "harness/worker/adapters/singa/lowering.py"
+CAFFE = "harness/worker/adapters/caffe/"
+SINGA = "harness/worker/adapters/singa/"
 
 
 @pytest.fixture
 def caffe(tmp_path: Path) -> Callable[..., Subject]:
     """Give a subject with the stand-ins of pycaffe and of the program beside it."""
 
-    def subject(change: tuple[str, str] | None = None) -> Subject:
+    def subject(change: tuple[str, str] | None = None, file: str = "lowering.py") -> Subject:
         return Subject(
             "caffe",
-            {CAFFE: change} if change else {},
+            {CAFFE + file: change} if change else {},
             stands_in="torch",
             beside=ADAPTERS / "caffe" / "pycaffe",
             env={"CAFFE_BIN": str(program(tmp_path, "bvlc"))},
@@ -39,10 +39,10 @@ def caffe(tmp_path: Path) -> Callable[..., Subject]:
     return subject
 
 
-def singa(change: tuple[str, str] | None = None) -> Subject:
+def singa(change: tuple[str, str] | None = None, file: str = "lowering.py") -> Subject:
     return Subject(
         "singa",
-        {SINGA: change} if change else {},
+        {SINGA + file: change} if change else {},
         stands_in="torch",
         beside=ADAPTERS / "singa" / "stand_in",
     )
@@ -76,26 +76,13 @@ def test_rates_and_decays_of_caffe_s_parameters_are_held(change, words, caffe, t
     assert words in finding.differs
 
 
-def test_a_momentum_that_caffe_lacks_shows_in_the_second_update(tmp_path, timed) -> None:
-    solver = "harness/worker/adapters/caffe/solver.py"
-    wrong = Subject(
-        "caffe",
-        {solver: ('("momentum", rule.momentum)', '("momentum", 0.0)')},
-        stands_in="torch",
-        beside=ADAPTERS / "caffe" / "pycaffe",
-        env={"CAFFE_BIN": str(program(tmp_path, "bvlc"))},
-    )
+def test_a_momentum_that_caffe_lacks_shows_in_the_second_update(caffe, timed) -> None:
+    wrong = caffe(('("momentum", rule.momentum)', '("momentum", 0.0)'), "solver.py")
     assert "after update 2 of its own gradients" in timed(wrong).differs
 
 
 def test_a_rate_of_its_own_that_singa_gives_to_biases_is_caught(timed) -> None:
-    training = "harness/worker/adapters/singa/training.py"
-    wrong = Subject(
-        "singa",
-        {training: ("lr=rate, beta_1=rule.beta1", "lr=2 * rate, beta_1=rule.beta1")},
-        stands_in="torch",
-        beside=ADAPTERS / "singa" / "stand_in",
-    )
+    wrong = singa(("lr=rate, beta_1=rule.beta1", "lr=2 * rate, beta_1=rule.beta1"), "training.py")
     assert " after update 1 of its own gradients" in timed(wrong, network=line).differs
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from harness.store.events.rank_streams import Losses, Stream
 from harness.verdicts.results import LastLoss
 from harness.verdicts.thresholds import THRESHOLDS, Finding
-from harness.worker.gate.losses import are_one, is_narrow
+from harness.worker.gate.losses import are_equal, is_narrow
 
 _FEWEST = 3
 """Losses that can tell."""
@@ -60,7 +60,7 @@ def judge_masks(streams: Sequence[Stream]) -> list[Finding]:
     found = []
     for stream in streams:
         losses = _restarts(stream)
-        if len(losses) > 1 and are_one(losses) and not all(map(is_narrow, losses)):
+        if len(losses) > 1 and are_equal(losses) and not all(map(is_narrow, losses)):
             text = (
                 f"{len(losses)} steps from the same weights and batch have the loss "
                 f"{losses[0]:.7g}: dropout is off where it is timed, or drops the same at "
@@ -82,10 +82,10 @@ def _drop_alike(one: Stream, other: Stream) -> bool:
     """Tell whether two ranks have the same losses where only their masks can differ."""
     early = dict(other.losses)
     trained = [(loss, early[step]) for step, loss in one.losses if step in early]
-    if all(map(are_one, trained)):  # on samples of their own: they say the mean of all ranks
+    if all(map(are_equal, trained)):  # on samples of their own: they say the mean of all ranks
         return False
     pairs = list(zip(_restarts(one), _restarts(other), strict=False))
-    return bool(pairs) and all(map(are_one, pairs)) and not all(map(is_narrow, _restarts(one)))
+    return bool(pairs) and all(map(are_equal, pairs)) and not all(map(is_narrow, _restarts(one)))
 
 
 def _restarts(stream: Stream) -> list[float]:
@@ -101,7 +101,7 @@ def _stands_still(early: Losses, precision: object, rate: float | None) -> bool:
     values: list[float] = [loss for _, loss in early]
     if precision in ("bf16", "fp16") and all(map(is_narrow, values)):
         return False
-    return are_one(values)
+    return are_equal(values)
 
 
 def _limit(name: str) -> float:

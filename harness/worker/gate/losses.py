@@ -1,4 +1,4 @@
-"""Tell losses that are one from losses that differ, as far as rounding lets them tell."""
+"""Tell equal losses from different ones, as far as rounding allows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NARROW_BITS = 8
 """Of bf16's significand."""
 
 
-def are_one(losses: Sequence[float]) -> bool:
+def are_equal(losses: Sequence[float]) -> bool:
     """Tell whether losses are equal, but for the order in which kernels add up."""
     return max(losses) - min(losses) <= _ROUNDINGS * max(map(abs, losses))
 

@@ -12,7 +12,7 @@ from array import array
 from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
 from harness.worker.contracts import door
-from harness.worker.gate.losses import are_one, is_narrow
+from harness.worker.gate.losses import are_equal, is_narrow
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.input.evidence.audit import WrongDelivery
@@ -56,7 +56,7 @@ def require_fresh_batches(activity: Any, weights: Mapping[str, Tensor]) -> None:
         losses.append(activity.values()["loss"])
     if len(set(inputs)) < _BATCHES:
         raise WrongDelivery("the same batch was fed again, where the next one was to come")
-    if are_one(losses) and not all(map(is_narrow, losses)):
+    if are_equal(losses) and not all(map(is_narrow, losses)):
         raise WrongDelivery(
             "from the same weights the loss is {:.7g} for each of {} batches that were fetched: "
             "what the step takes is another one".format(losses[0], _BATCHES)

@@ -56,7 +56,7 @@ from typing import (
 
 from harness.worker.contracts import Refused, door
 from harness.worker.gate import starting_point, tensors
-from harness.worker.gate.losses import are_one
+from harness.worker.gate.losses import are_equal
 from harness.worker.gate.rank_equality import share
 from harness.worker.gate.subject import MOST_ITEMS, Made, put_thinned, thinned
 from harness.worker.gate.tensors import Repeated, Tensor, Writer
@@ -148,7 +148,7 @@ class TimedUpdates:
         enough. All take the same samples, so that their losses show whether their masks differ.
         """
         for _ in range(MOST_RESTARTS):
-            if self._place.size == 1 and len(self.restarts) > 1 and not are_one(self.restarts):
+            if self._place.size == 1 and len(self.restarts) > 1 and not are_equal(self.restarts):
                 break
             self._restart(0)
             self._activity.step()

@@ -1,4 +1,4 @@
-"""The words of sequences, which a network's layers may be beside those of ``layers.py``.
+"""The words for sequences: layers that a network may have beside those of ``layers.py``.
 
 A sequence is a sample that is one vector of features at each position, (length, features).
 Its words begin with ``Embedding``, which makes one of tokens, or ``ToSequence``, which makes one of

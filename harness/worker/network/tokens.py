@@ -23,27 +23,21 @@ class Texts(NamedTuple):
 
 
 def texts(feed: Feed) -> Texts:
-    """Draw a rank's batch, and of each token the one that follows it, or what two heads are asked.
+    """Draw a rank's batch, and as its targets the token behind each, or what two heads are asked.
 
-    A text is one token longer than what is fed of it. Two heads are asked for tokens of their own,
-    and whether a pair of sentences belongs together: of every second sample.
+    A text is longer than what is fed of it: by one token, or by those that the first head is asked
+    for. The second head is asked whether a pair of sentences belongs together; every second does.
     """
     assert feed.vocabulary is not None
     samples, (length,) = feed.batch_per_rank, feed.input
     found = Texts(array("q"), array("q"))
-    if isinstance(feed.targets, TokenAndPairClasses):
-        asked = feed.targets.length
-        drawn = zipf(feed.seed, samples * (length + asked), feed.vocabulary)
-        for sample in range(samples):
-            start = sample * (length + asked)
-            found.tokens.extend(drawn[start : start + length])
-            found.targets.extend(drawn[start + length : start + length + asked])
-            found.targets.append(sample % 2)
-        return found
-    drawn = zipf(feed.seed, samples * (length + 1), feed.vocabulary)
-    for start in range(0, len(drawn), length + 1):
-        found.tokens.extend(drawn[start : start + length])
-        found.targets.extend(drawn[start + 1 : start + 1 + length])
+    heads = feed.targets if isinstance(feed.targets, TokenAndPairClasses) else None
+    each = length + (1 if heads is None else heads.length)
+    drawn = zipf(feed.seed, samples * each, feed.vocabulary)
+    for sample in range(samples):
+        text = drawn[sample * each : (sample + 1) * each]
+        found.tokens.extend(text[:length])
+        found.targets.extend(text[1:] if heads is None else [*text[length:], sample % 2])
     return found
 
 

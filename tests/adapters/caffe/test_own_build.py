@@ -26,6 +26,7 @@ from harness.run.session import start
 from harness.store.dataset import Dataset
 from harness.store.records import IN_PART
 from harness.study.study import load_study
+from tests.adapters.listener import Listener
 
 PROGRAM, PYTHON = os.environ.get("BAKEOFF_CAFFE"), os.environ.get("BAKEOFF_CAFFE_PYTHON")
 pytestmark = [
@@ -89,12 +90,6 @@ def test_a_bias_that_learns_twice_as_fast_is_caught(planned: Any, tmp_path: Path
 
 def test_a_session_measures_it_and_times_its_layers_once(planned: Any, tmp_path: Path) -> None:
     plan = planned("tinycnn")
-
-    class Listener:
-        """Wants to hear nothing."""
-
-        def __getattr__(self, name: str) -> Any:
-            return lambda *given, **named: None
 
     start(plan, root=tmp_path / "run", study_text="", observer=Listener())
     trials = Dataset([tmp_path / "run"]).trials

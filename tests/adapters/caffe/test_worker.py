@@ -23,6 +23,7 @@ from harness.worker import job as jobs
 from harness.worker.adapters.caffe.program import CaffeFailed, time_net, train
 from harness.worker.gate import tensors
 from reports.text.answer import sentence
+from tests.adapters.listener import Listener
 from tests.planted_secrets import KINDS, planted
 from tests.scales import parted
 from workloads.tinycnn import WORKLOAD
@@ -311,13 +312,6 @@ trials = 1
 warmup = "3 steps"
 until = "50 ms"
 """
-
-
-class Listener:
-    """Wants to hear nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *given, **named: None
 
 
 def test_a_session_keeps_stand_ins_apart_from_what_was_measured(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from harness.run.session import start
 from harness.store.dataset import Dataset
 from harness.store.records import IN_PART
 from harness.study.study import load_study
+from tests.adapters.listener import Listener
 
 PYTHON = os.environ.get("BAKEOFF_SINGA_PYTHON")
 pytestmark = [
@@ -39,13 +39,6 @@ trials = 1
 warmup = "3 steps"
 until = "2 s"
 """
-
-
-class Listener:
-    """Wants to hear nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *given, **named: None
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from harness.study.study import load_study
 from harness.worker import job as jobs
 from harness.worker.adapters.singa.adapter import dotted
 from tests.adapters.interpreter import losses, told, work_with
+from tests.adapters.listener import Listener
 from workloads.tinycnn import WORKLOAD
 
 HERE = Path(__file__).parent
@@ -149,13 +150,6 @@ trials = 1
 warmup = "3 steps"
 until = "4 steps"
 """
-
-
-class Listener:
-    """Wants to hear nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *given, **named: None
 
 
 def test_a_session_finds_the_interpreter_and_marks_the_stand_in(

@@ -34,26 +34,8 @@ from harness.worker.network.sequence_layers import (
 _CUBE = 0.044715
 
 
-class AddPositions(layers.Layer):
-    """Add a learned vector for each position."""
-
-    def __init__(self, length: int, deviation: float, **options: Any) -> None:
-        super().__init__(**options)
-        self._length = length
-        self._deviation = deviation
-
-    def build(self, shape: Sequence[Any]) -> None:
-        """Hold one vector for each position."""
-        normal = keras.initializers.RandomNormal(stddev=self._deviation)
-        self.kernel = self.add_weight(shape=(self._length, shape[-1]), initializer=normal)
-
-    def call(self, x: Any) -> Any:
-        """Add to all samples."""
-        return x + self.kernel[: x.shape[1]]
-
-
-class AddSegments(layers.Layer):
-    """Add each segment's learned vector to its positions."""
+class Table(layers.Layer):
+    """Hold a number of learned vectors."""
 
     def __init__(self, count: int, deviation: float, **options: Any) -> None:
         super().__init__(**options)
@@ -61,26 +43,29 @@ class AddSegments(layers.Layer):
         self._deviation = deviation
 
     def build(self, shape: Sequence[Any]) -> None:
-        """Hold one vector for each segment."""
+        """Draw them, as long as those of a sequence."""
         normal = keras.initializers.RandomNormal(stddev=self._deviation)
         self.kernel = self.add_weight(shape=(self._count, shape[-1]), initializer=normal)
+
+
+class AddPositions(Table):
+    """Add a learned vector for each position."""
+
+    def call(self, x: Any) -> Any:
+        """Add to all samples."""
+        return x + self.kernel[: x.shape[1]]
+
+
+class AddSegments(Table):
+    """Add each segment's learned vector to its positions."""
 
     def call(self, x: Any) -> Any:
         """Add to all samples."""
         return x + ops.repeat(self.kernel, x.shape[1] // self._count, axis=0)
 
 
-class PutFirst(layers.Layer):
+class PutFirst(Table):
     """Put one learned vector before each sequence."""
-
-    def __init__(self, deviation: float, **options: Any) -> None:
-        super().__init__(**options)
-        self._deviation = deviation
-
-    def build(self, shape: Sequence[Any]) -> None:
-        """Hold one vector."""
-        normal = keras.initializers.RandomNormal(stddev=self._deviation)
-        self.kernel = self.add_weight(shape=(1, shape[-1]), initializer=normal)
 
     def call(self, x: Any) -> Any:
         """Make each sample one position longer."""
@@ -236,7 +221,7 @@ def positions(spot: Spot) -> List[Any]:
 def class_token(spot: Spot) -> List[Any]:
     """Put one vector before each sequence."""
     layer: Any = spot.layer
-    return [PutFirst(layer.deviation)]
+    return [PutFirst(1, layer.deviation)]
 
 
 def to_sequence(spot: Spot) -> List[Any]:

@@ -74,8 +74,8 @@ class TinygradActivity:
         """Give the batch that the next step takes."""
         from harness.worker.adapters.tinygrad.training import made
 
-        yield made("input", self._given["x"])
-        yield made("target", self._given["target"])
+        yield made("input", self._given["x"], "float32")
+        yield made("target", self._given["target"], "float32")
 
     def state(self) -> Iterator[Made]:
         """Give what is trained."""

@@ -9,7 +9,7 @@ from tinygrad import Device, TinyJit, dtypes
 from tinygrad import Tensor as Lazy
 
 from harness.worker.adapters.tinygrad.lowering import Pass, Tensors
-from harness.worker.adapters.tinygrad.training import Trainer
+from harness.worker.adapters.tinygrad.training import Trainer, array_of, made
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.layers import Dropout
@@ -48,13 +48,13 @@ class TinygradLayerPass:
     def made(self) -> Iterator[Made]:
         """Give what both passes computed."""
         y, *rest = self._result
-        yield _made("output", y)
+        yield made("output", y)
         slopes = rest[: len(self._sources)]
         for name, value in zip(self._sources, slopes):
             kind = name if name == "input-gradient" else "gradient/" + name.rsplit("/", 1)[1]
-            yield _made(kind, value)
+            yield made(kind, value)
         for name, value in zip(self._moved, rest[len(slopes) :]):
-            yield _made("statistic/" + name.rsplit("/", 1)[1], value)
+            yield made("statistic/" + name.rsplit("/", 1)[1], value)
 
     def _pass(self) -> Tuple[Any, List[Any]]:
         one = Pass(self._trainer.parameters, self._trainer.statistics, self._drops, {})
@@ -85,7 +85,7 @@ class TinygradSubject:
         """Set every parameter and running statistic, in place: a capture holds their buffers."""
         own = {**self._trainer.parameters, **self._trainer.statistics}
         for name, tensor in own.items():
-            tensor.assign(self._trainer.tensor(_array(state[name]))).realize()
+            tensor.assign(self._trainer.tensor(array_of(state[name]))).realize()
 
     def reset(self) -> None:
         """Forget the moments and the powers of the betas."""
@@ -105,13 +105,13 @@ class TinygradSubject:
         if isinstance(output, tuple):  # two heads, side by side as the vocabulary counts them
             output = Lazy.cat(*(one.flatten(1) for one in output), dim=1)
         Lazy.realize(loss, output, *slopes, *moved, *kept.values())
-        yield _made("output", output)
-        yield _made("loss", loss)
+        yield made("output", output)
+        yield made("loss", loss)
         for name, slope in zip(names, slopes):
-            yield _made("gradient/" + name, slope)
+            yield made("gradient/" + name, slope)
         for path, value in kept.items():
             if not isinstance(self._trainer.net.sites[path].layer, Dropout):
-                yield _made("activation/" + path, value)
+                yield made("activation/" + path, value)
 
     def update(self, given: Tensor, target: Tensor) -> None:
         """Run one training step, captured as the timed one is."""
@@ -124,7 +124,7 @@ class TinygradSubject:
         """Give every parameter and running statistic."""
         for tensors in (self._trainer.parameters, self._trainer.statistics):
             for name, value in tensors.items():
-                yield _made(name, value)
+                yield made(name, value)
 
     def layer(
         self, path: str, given: Tensor, gradient: Tensor, to_input: bool = True
@@ -143,15 +143,5 @@ class TinygradSubject:
     def _tensor(self, tensor: Tensor) -> Any:
         """Put numbers on the device; tokens and class numbers stay integers."""
         if tensor.dtype == "int64":
-            return Lazy(_array(tensor), dtype=dtypes.int32).realize()
-        return self._trainer.tensor(_array(tensor))
-
-
-def _array(tensor: Tensor) -> Any:
-    kind = {"float64": "<f8", "int64": "<i8"}[tensor.dtype]
-    return numpy.fromfile(tensor.path, kind).reshape(tensor.shape)
-
-
-def _made(name: str, value: Any) -> Made:
-    array = value.numpy().astype(numpy.float64, order="C")
-    return name, tuple(int(size) for size in array.shape), array
+            return Lazy(array_of(tensor), dtype=dtypes.int32).realize()
+        return self._trainer.tensor(array_of(tensor))

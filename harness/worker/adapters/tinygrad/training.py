@@ -107,7 +107,7 @@ class Trainer:
     def state(self) -> Iterator[Made]:
         """Give what a step changes."""
         for name, tensor in self._kept():
-            yield made(name, tensor)
+            yield made(name, tensor, numpy.float32)
 
     def _kept(self) -> Iterator[Tuple[str, Any]]:
         """Give weights, statistics and moments by their canonical names."""
@@ -189,9 +189,9 @@ def array_of(tensor: Given) -> Any:
     return numpy.frombuffer(tensor.items(), tensor.dtype).reshape(tensor.shape)
 
 
-def made(name: str, tensor: Any) -> Made:
+def made(name: str, tensor: Any, dtype: Any = numpy.float64) -> Made:
     """Give a tensor as a folder takes it."""
-    array = tensor.numpy().astype(numpy.float32, order="C")
+    array = tensor.numpy().astype(dtype, order="C")
     return name, array.shape, array
 
 
