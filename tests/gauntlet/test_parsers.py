@@ -18,6 +18,7 @@ _OTHERWISE = {
     "harness/agent/shim": "the kernel says whose the other end of a socket is",
     "harness/agent/shim_socket": "only processes of this user are heard",
     "harness/agent/turns/turns": "the agent's own ranks, over sockets that they inherit",
+    "harness/cli/verbs/init": "the study that it is about to write",
     "harness/collect/nvlink_counters": "numbers that NVIDIA's library puts into our memory",
     "harness/collect/nvml_fields": "numbers that NVIDIA's library puts into our memory",
     "harness/collect/nvml_readings": "numbers that NVIDIA's library puts into our memory",

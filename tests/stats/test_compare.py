@@ -178,11 +178,17 @@ def test_the_error_is_split_over_looks_that_could_speak() -> None:
 
 
 def test_all_pairs_wait_for_thirteen_blocks() -> None:
-    told = all_pairs({("a", "b"): [log(0.5)] * 6})["a", "b"]
-    assert told.answer == "cannot tell"
-    assert told.more_blocks == 7
-    longer = [log(0.5) + 0.001 * (i % 3) for i in range(13)]
-    assert all_pairs({("a", "b"): longer})["a", "b"].answer == "slower"
+    def both(row: list[float]) -> set[tuple[str, int | None]]:
+        told = all_pairs({("a", "b"): row, ("a", "c"): row})
+        return {(one.answer, one.more_blocks) for one in told.values()}
+
+    assert both([log(0.5)] * 6) == {("cannot tell", 7)}
+    assert both([log(0.5) + 0.001 * (i % 3) for i in range(13)]) == {("slower", None)}
+
+
+def test_a_single_pair_is_answered_as_a_cell_beside_its_reference() -> None:
+    row = [log(0.5) + 0.001 * (i % 3) for i in range(6)]
+    assert all_pairs({("a", "b"): row})["a", "b"] == compare({"b": row})["b"]
 
 
 def test_the_pilot_block_names_the_leader() -> None:

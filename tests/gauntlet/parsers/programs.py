@@ -80,8 +80,8 @@ def _read(launcher: str, program: str, said: str) -> Parser:
     def parse(data: bytes, _: Path) -> object:
         return module.read_states(as_text(data)), module.read_ends(as_text(data))
 
-    module_name = f"harness/launch/launchers/{launcher}"
-    return Parser(program, texts(said), parse, (module_name,), is_json=True, share=0.5)
+    modules = (f"harness/launch/launchers/{launcher}", "harness/launch/queue_answers")
+    return Parser(program, texts(said), parse, modules, is_json=True, share=0.5)
 
 
 def _slurm(program: str, said: str, ask: Callable[[Any], object]) -> Parser:
