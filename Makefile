@@ -23,7 +23,7 @@ demo: setup
 
 test: setup check
 	@$(BIN)/python -m tests.build_environments
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not long'
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not long'
 
 test-fast: setup
 	@$(BIN)/python -m pytest -m 'not slow and not framework and not browser and not engine and not io and not gauntlet' -n auto

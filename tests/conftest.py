@@ -56,12 +56,21 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     return compare
 
 
+def _stage(item: pytest.Item) -> str:
+    return next((name for name in STAGES if item.get_closest_marker(name)), "unit")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the long files: one that is begun last keeps one lane busy, and the other idle."""
+    long_files = {item.path for item in items if _stage(item) != "unit"}
+    items.sort(key=lambda item: item.path not in long_files)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> object:
     outcome = yield
     report = outcome.get_result()
-    stage = next((name for name in STAGES if item.get_closest_marker(name)), "unit")
-    report.user_properties.append(("stage", stage))
+    report.user_properties.append(("stage", _stage(item)))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
