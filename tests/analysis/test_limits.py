@@ -102,12 +102,32 @@ def test_operations_far_above_what_the_machine_needs_make_it_kernel_bound() -> N
 
 def test_gaps_in_which_nothing_ran_make_it_host_bound_and_tell_the_busy_cores() -> None:
     ran = {key: share * 0.4 for key, share in KERNELS.items()}
-    used = (Reading("vm", "rank:0", "cores used", "1", 1.02),)
-    of = timed(readings=used)
+    of = timed(readings=used(1.02))
     found = held(of, traced({**ran, ("", "host gaps"): 1 - 0.4 * 0.97}), computing(0.1), MEMORY)
     assert found.verdict == "host-bound"
     assert "for 61 % (6.12 ms) the host let nothing run" in sentence(found)
     assert sentence(found).endswith("its ranks used 1.02 cores")
+
+
+def used(cores: float) -> tuple[Reading, ...]:
+    return (Reading("vm", "rank:0", "cores used", "1", cores),)
+
+
+def test_operations_that_had_no_processor_are_not_slow_kernels() -> None:
+    """Beside others a thread waits, in the middle of an operation, for a core."""
+    found = held(timed(readings=used(0.25)), traced(RAN), computing(0.1), MEMORY)
+    assert found.verdict == "starved"
+    assert found.shares["no processor"] == pytest.approx(0.72)
+    assert found.shares["kernels"] == pytest.approx(0.15, rel=0.01)
+    assert add_up(found)
+    assert short(found) == "starved 72 %"
+    assert "for at least 72 % (7.20 ms) its operations had no processor" in sentence(found)
+
+
+def test_of_operations_on_a_gpu_the_cores_tell_nothing() -> None:
+    factors = {**timed().factors, "device": "gpu"}
+    found = held(timed(readings=used(0.25), factors=factors), traced(RAN), computing(0.1), MEMORY)
+    assert "no processor" not in found.shares
 
 
 def test_waiting_for_input_makes_it_input_bound() -> None:

@@ -1,9 +1,10 @@
 """Say what holds a cell back: its step divided by cause, and the rule that names one.
 
 A step is made of what its multiplications and its memory need at least at this machine's ceilings,
-what its operations take beyond that, the gaps in which the host let nothing run, waiting for input
-and the exposed exchange of gradients. The largest of them names what holds the cell back, if it is
-more than a fifth of the step and no smaller than what is not known. Otherwise no single cause does.
+what its operations take beyond that or without a processor, the gaps in which the host let nothing
+run, waiting for input and the exposed exchange of gradients. The largest of them names what holds
+the cell back, if it is more than a fifth of the step and no smaller than what is not known.
+Otherwise no single cause does.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ SINGLE = 0.20
 """A cause of less of the step holds nothing back by itself."""
 KERNELS, UNDIVIDED = "kernels", "operations"
 """What operations take beyond their floors; and beyond those that are known, if not all are."""
+NO_PROCESSOR = "no processor"
+"""Operations were under way and no thread of the rank was on a processor."""
 COMPUTE_BOUND, MEMORY_BOUND, KERNEL_BOUND = "compute-bound", "memory-bound", "kernel-bound"
 HOST_BOUND, INPUT_BOUND, EXCHANGE_BOUND = "host-bound", "input-bound", "exchange-bound"
+STARVED = "starved"
 NO_SINGLE, NOT_KNOWN = "no single cause", "not known"
 _VERDICTS = {
     COMPUTING: COMPUTE_BOUND,
@@ -37,6 +41,7 @@ _VERDICTS = {
     HOST: HOST_BOUND,
     WAITING: INPUT_BOUND,
     EXCHANGE: EXCHANGE_BOUND,
+    NO_PROCESSOR: STARVED,
 }
 
 
@@ -46,8 +51,8 @@ class Limit:
 
     cell: CellResult
     verdict: str
-    """compute-, memory-, kernel-, host-, input-, storage-, exchange- or harness-bound, no single
-    cause, or not known."""
+    """compute-, memory-, kernel-, host-, input-, storage-, exchange- or harness-bound, starved, no
+    single cause, or not known."""
     shares: Mapping[str, float]
     """Of the step, by cause, largest first; without what carries no mark or was not divided."""
     unknown: float
@@ -105,6 +110,9 @@ def _limit(body: Anatomy, roof: Roof, least: Mapping[Key, Floor], by_ladder: str
     else:
         needed, slow = _beside_what_ran(body, least)
         ran = 1 - sum(shares.values()) - body.phases.get(OTHER, 0.0)
+        starved = _without_processor(body.cell, ran)
+        shares |= {NO_PROCESSOR: starved}
+        ran -= starved
         needed = _at_most(needed, ran)
         kernels = ran - sum(needed.values())
         unknown += body.phases.get(OTHER, 0.0)
@@ -163,6 +171,17 @@ def _beside_what_ran(
         beyond[key] = beyond.get(key, 0.0) - share
     ordered = sorted(beyond.items(), key=lambda one: -one[1])
     return needed, tuple(one for one in ordered if one[1] > 0)
+
+
+def _without_processor(cell: CellResult, ran: float) -> float:
+    """Give at least how much of the step operations were under way without a processor.
+
+    On CPUs an operation that runs keeps one core busy or more; of several ranks it is not told.
+    """
+    busy = _busy_cores(cell)
+    if busy is None or cell.factors.get("device") == "gpu" or cell.scale.devices > 1:
+        return 0.0
+    return max(0.0, ran - busy)
 
 
 def _at_most(needed: Mapping[str, float], share: float) -> dict[str, float]:

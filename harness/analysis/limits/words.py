@@ -8,6 +8,7 @@ from harness.analysis.limits.anatomy import EXCHANGE, HOST, WAITING
 from harness.analysis.limits.floors import COMPUTING, MOVING
 from harness.analysis.limits.holding_back import (
     KERNELS,
+    NO_PROCESSOR,
     NO_SINGLE,
     NOT_KNOWN,
     SINGLE,
@@ -28,6 +29,7 @@ CAUSES = {
     HOST: "nothing ran (host)",
     WAITING: "waiting for input",
     EXCHANGE: "exchange of gradients",
+    NO_PROCESSOR: "no processor",
 }
 UNMARKED = "not known"
 RATES = {COMPUTE: "GFLOP/s", MEMORY: "GB/s"}
@@ -76,6 +78,8 @@ def _cause(of: Limit, name: str) -> str:
         HOST: f"for {told} the host let nothing run",
         WAITING: f"for {told} it waited for input",
         EXCHANGE: f"for {told} it exchanged gradients and did nothing else",
+        NO_PROCESSOR: f"for at least {told} its operations had no processor (others, a quota, or "
+        "they slept)",
     }[name]
 
 
