@@ -13,7 +13,7 @@ from harness.analysis.results import Results
 from harness.errors import BakeoffError
 from harness.sections.contract.gather import questions
 from harness.store.dataset import Dataset
-from harness.store.records import Gate
+from harness.store.records import Gate, Hole
 from harness.study.study import load_study
 from harness.verdicts.io_results import InputResult
 from tests.reports import samples
@@ -60,6 +60,17 @@ def test_a_ratio_is_of_trials_in_the_same_block(tmp_path: Path) -> None:
     assert "alexnet · torch fp32 against alexnet · jax fp32, n = 6" in ratio
     assert waited.startswith("12.5 % of the time")
     assert missing == "not measured: this run has no counted trial of it"
+
+
+def test_only_the_side_that_has_no_cell_says_why_not(tmp_path: Path) -> None:
+    """A variant of the other side that was left out explains nothing."""
+    made = results(tmp_path)
+    left_out = (
+        Hole("a", "no fast memory", {"framework": "jax", "workload": "alexnet"}),
+        Hole("b", "no caffe here", {"framework": "caffe", "workload": "alexnet"}),
+    )
+    missing = found(replace(made, holes=left_out))[-1].measured
+    assert missing == "not measured: no caffe here"
 
 
 def test_what_exchanges_messages_is_never_held_against_what_trains(tmp_path: Path) -> None:

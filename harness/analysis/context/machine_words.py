@@ -17,10 +17,8 @@ def machine_in_words(run: RunInfo) -> str:
     launcher = run.platform.get("launcher") or {}
     seen = run.provenance.get("machine")
     if seen and launcher.get("name", "local") == "local":
-        said = list(_observed(seen))
-    else:
-        said = list(_claimed(run.platform))
-    return ", ".join(said)
+        return ", ".join(_observed(seen))
+    return _claimed(run.platform)
 
 
 def _observed(machine: Mapping[str, Any]) -> Iterator[str]:
@@ -35,11 +33,16 @@ def _observed(machine: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{count} × {name}" for name, count in names.items()) if names else ("no GPU",)
 
 
-def _claimed(platform: Mapping[str, Any]) -> Iterator[str]:
-    node = platform.get("node") or {}
+def _claimed(platform: Mapping[str, Any]) -> str:
+    each = ", ".join(_claimed_of_a_node(platform))
     nodes = platform.get("nodes")
-    if isinstance(nodes, int) and nodes > 1:
-        yield f"{nodes} nodes, each"
+    if not isinstance(nodes, int) or nodes < 2:
+        return each
+    return f"{nodes} nodes, each {each}" if each else f"{nodes} nodes"
+
+
+def _claimed_of_a_node(platform: Mapping[str, Any]) -> Iterator[str]:
+    node = platform.get("node") or {}
     yield from _text(node.get("cpu"))
     cores = node.get("cores") or node.get("cpus")
     if cores:

@@ -123,7 +123,9 @@ def _compared(
 
 def _missing(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
     """Give the reason why no cell answers: none could be planned, or what it is was refused."""
-    wanted = [selection(asked[side]) for side in ("of", "over") if asked.get(side) is not None]
+    sides = [selection(asked[side]) for side in ("of", "over") if asked.get(side) is not None]
+    cells = [one for one in results.cells if one.run == run.name and _counted(one)]
+    wanted = [which for which in sides if not any(_is(one, which) for one in cells)] or sides
     wrong = [
         f"{results.names[one.run, one.key]} is not ranked, {one.refusal}"
         for one in results.cells
