@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -108,11 +108,15 @@ def workload_names() -> tuple[str, ...]:
     return tuple(sorted(modules("workloads")))
 
 
-def workload(name: str) -> Any:
-    """Give a workload by name; ``NETWORK/PATH/PASS`` is a layer of a network, alone."""
+def workload(name: str, factors: Mapping[str, Any] | None = None) -> Any:
+    """Give a workload by name; ``NETWORK/PATH/PASS`` is a layer of a network, alone.
+
+    With a cell's factors it is the cell's: one of texts has the length that they ask for.
+    """
     network, is_of_layer, _ = name.partition("/")
     found = load("workloads", network).WORKLOAD
-    return _layer(found, name) if is_of_layer else found
+    sequence = None if factors is None else factors.get("sequence")
+    return _derived(found, name, sequence) if is_of_layer or sequence is not None else found
 
 
 def workload_module(name: str) -> str:
@@ -120,14 +124,15 @@ def workload_module(name: str) -> str:
     return modules("workloads")[name.partition("/")[0]].module
 
 
-def _layer(training: Any, name: str) -> Any:
-    from harness.worker.network.alone import NoSuchLayer, layer_alone  # few studies ask for layers
+def _derived(described: Any, name: str, sequence: int | None) -> Any:
+    from harness.worker.network.alone import NoSuchLayer  # what reads has no layers
+    from harness.worker.network.asked_workload import asked_workload
     from harness.worker.network.workload import Training
 
-    if not isinstance(training, Training):
-        raise UsageError(f"{name}: {training.name} is no network, so it has no layers.")
+    if "/" in name and not isinstance(described, Training):
+        raise UsageError(f"{name}: {described.name} is no network, so it has no layers.")
     try:
-        return layer_alone(training, name)
+        return asked_workload(described, name, sequence)
     except NoSuchLayer as fault:
         hint = nearest(name, fault.known) or f" There are: {', '.join(fault.known)}."
         raise UsageError(

@@ -113,7 +113,7 @@ def _block(name: str, features: int, heads: int) -> List[Layer]:
 WORKLOAD = Training(
     name="bert-base",
     title="BERT-base, both heads, 128 tokens, no dropout",
-    unit="sequences",
+    unit="tokens",
     network=bert_network(
         12,
         features=768,

@@ -77,7 +77,7 @@ def gpt2_network(
 WORKLOAD = Training(
     name="gpt2-124m",
     title="GPT-2 124M (GELU by tanh), 1,024 tokens",
-    unit="sequences",
+    unit="tokens",
     network=gpt2_network(12, 768, 12, 50_257, 1024),
     loss="token-cross-entropy",
     optimiser=AdamW(rate=6e-4, beta1=0.9, beta2=0.95, weight_decay=0.1, clip=1.0),

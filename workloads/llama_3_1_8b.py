@@ -8,7 +8,7 @@ from workloads.llama_3_2_1b import C4_TOKENS, llama_network
 WORKLOAD = Training(
     name="llama-3-1-8b",
     title="Llama 3.1 8B (no scaling of rotary frequencies), 8,192 tokens",
-    unit="sequences",
+    unit="tokens",
     network=llama_network(
         32,
         features=4096,

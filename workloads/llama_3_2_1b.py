@@ -76,7 +76,7 @@ def _block(
 WORKLOAD = Training(
     name="llama-3-2-1b",
     title="Llama 3.2 1B (no scaling of rotary frequencies), 8,192 tokens",
-    unit="sequences",
+    unit="tokens",
     network=llama_network(
         16,
         features=2048,

@@ -8,7 +8,7 @@ from workloads.bert_base import bert_network
 WORKLOAD = Training(
     name="tinybert",
     title="A tiny BERT, both heads, 32 tokens",
-    unit="sequences",
+    unit="tokens",
     network=bert_network(
         2, features=64, heads=4, vocabulary=512, held=48, length=32, masked=(3, 8, 14, 21, 30)
     ),

@@ -8,7 +8,7 @@ from workloads.gpt2_124m import gpt2_network
 WORKLOAD = Training(
     name="tinygpt",
     title="A tiny GPT-2, 64 tokens",
-    unit="sequences",
+    unit="tokens",
     network=gpt2_network(2, 64, 4, 512, 64),
     loss="token-cross-entropy",
     optimiser=AdamW(rate=6e-4, beta1=0.9, beta2=0.95, weight_decay=0.1, clip=1.0),

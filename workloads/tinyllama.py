@@ -8,7 +8,7 @@ from workloads.llama_3_2_1b import llama_network
 WORKLOAD = Training(
     name="tinyllama",
     title="A tiny Llama, 64 tokens",
-    unit="sequences",
+    unit="tokens",
     network=llama_network(
         2, features=64, heads=4, kv_heads=2, inner=192, vocabulary=512, length=64, tied=True
     ),

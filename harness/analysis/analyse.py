@@ -28,6 +28,7 @@ from harness.verdicts.thresholds import rejecting
 from harness.verdicts.timing.step_percentiles import of_one_size
 from harness.verdicts.trial import has_windows, judge_trial, step_times
 from harness.verdicts.what_ran import what_ran
+from harness.worker.network.workload import work_per_sample
 from harness.worker.redaction.redact import redact_values
 
 if TYPE_CHECKING:
@@ -185,7 +186,8 @@ def _cell(
     rate = _estimate(rates, f"{cell.unit}/s", level)
     epoch = None
     if rate is not None and cell.epoch_samples is not None:
-        epoch = _estimate([cell.epoch_samples / value for value in rates], "s", level)
+        work = cell.epoch_samples * work_per_sample(cell.unit, cell.factors)
+        epoch = _estimate([work / value for value in rates], "s", level)
     return CellResult(
         run=run.info.name,
         key=cell.key,

@@ -16,7 +16,16 @@ from harness.analysis.cell_names import (
 from harness.store.records import RunInfo
 from harness.verdicts.results import CellResult
 
-_CONSTANTS = ("device", "nodes", "batch", "global_batch", "precision", "compile", "input")
+_CONSTANTS = (
+    "device",
+    "nodes",
+    "sequence",
+    "batch",
+    "global_batch",
+    "precision",
+    "compile",
+    "input",
+)
 
 
 @dataclass(frozen=True)

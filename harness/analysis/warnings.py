@@ -111,15 +111,16 @@ def _left(dataset: Dataset, results: Results) -> Iterator[str]:
 
 def _starts(cells: Sequence[CellResult]) -> Iterator[str]:
     """Name the trials of a network that started from something else than most."""
-    found: dict[tuple[str, str, int, str], dict[str, list[str]]] = {}
+    found: dict[tuple[str, str, int, str, object], dict[str, list[str]]] = {}
     for cell in cells:
         for trial in cell.trials:
             for what, digest in (trial.facts.get("start") or {}).items():
                 if digest is not None and what in ("weights", "batch"):
-                    alike = (cell.run, cell.workload, cell.scale.batch_per_rank, what)
+                    length = cell.factors.get("sequence")
+                    alike = (cell.run, cell.workload, cell.scale.batch_per_rank, what, length)
                     name = f"trial {trial.block} of {cell.label}"
                     found.setdefault(alike, {}).setdefault(digest, []).append(name)
-    for (_, workload, batch, what), names in found.items():
+    for (_, workload, batch, what, _), names in found.items():
         odd = sorted(names.values(), key=len)[:-1]
         if odd:
             trials = ", ".join(name for some in odd for name in some)

@@ -93,7 +93,7 @@ class CellGate:
     def _check(self, cell: Cell) -> Result:
         if self._platform.is_simulated:
             return Result(NOT_CHECKED, "on a simulated platform nothing is computed")
-        workload = plugins.workload(cell.workload)
+        workload = plugins.workload(cell.workload, cell.factors)
         if isinstance(workload, Collective):
             return Result(EQUIVALENT, "each trial proves its message before it is timed")
         if not isinstance(workload, Training):
@@ -149,6 +149,7 @@ class CellGate:
         code = self._closures.digest(cell.workload_module, cell.adapter_module)
         where = self._circumstances.of(cell.environment, interpreter)
         facts = [code, interpreter.identity, _code_digest(), cell.strategy, chosen, where]
+        facts.append(reference_key(small))
 
         what = f"{ranks.words(cell)}: {cell.framework}"
         examine = partial(ranks.examine, cell, small, chosen)

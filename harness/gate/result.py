@@ -126,7 +126,7 @@ def _compiled(semantics: GatePart) -> str:
 
 def _declared(cell: Cell) -> str:
     """Describe the declared differences of a framework that concern this network."""
-    workload = plugins.workload(cell.workload)
+    workload = plugins.workload(cell.workload, cell.factors)
     names = [name for site in sites(workload.network) for name in held(site)]
     names += [] if isinstance(workload.optimiser, SGD) else [EPSILON]
     differs = framework_info(cell.adapter).differs

@@ -17,7 +17,7 @@ from harness import units
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
-from harness.worker.network.workload import Collective, Nothing, Training
+from harness.worker.network.workload import Collective, Nothing, Training, work_per_sample
 from harness.worker.scale import Scale
 
 if TYPE_CHECKING:
@@ -167,7 +167,10 @@ def step(cluster: Cluster, cell: Cell, workload: Any) -> SimulatedStep:
         took = _exchange_s("all-reduce", size, scale.ranks, latency, link)
         exchange = max(0.0, took - cluster.overlap * compute * 2 / 3)
     return SimulatedStep(
-        compute, exchange, together=exchanges, units={cell.unit: float(scale.batch_per_rank)}
+        compute,
+        exchange,
+        together=exchanges,
+        units={cell.unit: float(scale.batch_per_rank * work_per_sample(cell.unit, factors))},
     )
 
 

@@ -17,7 +17,7 @@ Kind = tuple[object, ...]
 
 def ceiling_kind(cell: Cell) -> Kind | None:
     """Say what the ceilings of a cell are of; None where its job could measure none."""
-    is_trained = plugins.workload(cell.workload).kind == "train"
+    is_trained = plugins.workload(cell.workload, cell.factors).kind == "train"
     if (
         not is_trained
         or cell.scale.devices > 1

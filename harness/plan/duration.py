@@ -157,17 +157,19 @@ def start_s(workload: Training, batch: int, parts: int = 1) -> float:
 def _starts_s(plan: Plan) -> float:
     found = {}
     for cell in plan.cells:
-        workload = plugins.workload(cell.workload)
+        workload = plugins.workload(cell.workload, cell.factors)
         if framework_info(cell.adapter).proves and isinstance(workload, Training):
             batch, parts = cell.scale.batch_per_step, norm_parts_of(workload, cell)
-            found[cell.workload, batch, parts] = start_s(workload, batch, parts)
+            found[cell.workload, cell.factors.get("sequence"), batch, parts] = start_s(
+                workload, batch, parts
+            )
     return sum(found.values())
 
 
 def _untimed_s(plan: Plan, cell: Cell, *, has_begun: bool) -> float:
     """Estimate a cell's cold trial and probe, before the first block, and what divides its step."""
     info = framework_info(cell.adapter)
-    is_trained = isinstance(plugins.workload(cell.workload), Training)
+    is_trained = isinstance(plugins.workload(cell.workload, cell.factors), Training)
     probe_s = _start_s(plan, cell) if info.has_probe and is_trained and not has_begun else 0.0
     if not has_begun and cell.factors["compile"] and cell.factors["compile_cache"] == "warm":
         probe_s += cell.start_up_s + _compile_s(cell, "cold")  # of the trial that fills its cache

@@ -52,10 +52,10 @@ def gate_s(plan: Plan) -> float:
     """Guess how long the gate takes for a plan: what cells have in common is examined once."""
     found: dict[tuple[object, ...], float] = {}
     for cell in plan.cells:
-        workload = plugins.workload(cell.workload)
+        workload = plugins.workload(cell.workload, cell.factors)
         if not isinstance(workload, Training) or plan.platform.is_simulated:
             continue
-        own = (cell.workload, cell.environment)
+        own = (cell.workload, cell.factors.get("sequence"), cell.environment)
         lowered = tuple(cell.factors.get(name) for name in _LOWERED)
         found["network", *own, *lowered] = _network_s(
             workload, compiles=bool(cell.factors["compile"])

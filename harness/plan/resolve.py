@@ -16,6 +16,7 @@ from harness.plan.rules import (
     message_rules,
     network_rules,
     platform_rules,
+    sequence_rules,
     strategy_rules,
     stripe_rules,
 )
@@ -74,9 +75,9 @@ class Subject:
 
 
 @cache
-def subject(name: str) -> Subject:
-    """Load a workload and digest what it is."""
-    value = plugins.workload(name)
+def subject(name: str, sequence: int | None = None) -> Subject:
+    """Load a workload, at a length where it is fed texts, and digest what it is."""
+    value = plugins.workload(name, {"sequence": sequence})
     module = plugins.workload_module(name)
     if isinstance(value, Training):
         identity = shapes.count(value.network).identity
@@ -118,7 +119,9 @@ class Resolver:
         if factors["layout"] == FACTORS["layout"].default:
             factors["layout"] = info.default("layout")
         scale, why = _scale(factors)
-        work = subject(workload)
+        sequence_rules.complete(workload, factors)
+        too_long = sequence_rules.why_not(workload, factors)
+        work = subject(workload) if too_long else _subject(workload, factors)
         complete(work.value, info, factors, self._own)
         checkpoint_rules.complete(work.value, factors)
         message_rules.complete(work.value, factors)
@@ -132,15 +135,16 @@ class Resolver:
         identity = work.identity
         if self._own is not None and content_of(work.value, factors) is not None:
             identity += f" own {self._own.digest}"
-        key = cell_key(workload, identity, framework, factors, changed_options)
+        stated = sequence_rules.in_key(workload, factors)
+        key = cell_key(workload, identity, framework, stated, changed_options)
         if scale is not None:
-            why = self._why_not(workload, framework, factors, scale)
+            why = too_long or self._why_not(workload, framework, factors, scale)
         silent = frozenset(_silent(work.value, info, factors))
         return Resolved(workload, framework, factors, scale, options, key, why, silent)
 
     def cell(self, point: Resolved, name: str) -> Cell:
         """Make a cell of a point that can run."""
-        work = subject(point.workload)
+        work = _subject(point.workload, point.factors)
         info = framework_info(adapter_of(point.framework))
         training = work.value if isinstance(work.value, Training) else None
         content = content_of(work.value, point.factors)
@@ -193,7 +197,7 @@ class Resolver:
             refusal = info.refuses(name, factors[name])
             if refusal is not None:
                 return refusal
-        work = subject(workload).value
+        work = _subject(workload, factors).value
         reason = why_no_input(work, info, factors, self._platform, self._own, scale=scale)
         reason = reason or checkpoint_rules.why_not(work, factors, self._platform)
         reason = reason or stripe_rules.why_not(work, factors, self._own)
@@ -220,6 +224,10 @@ class Resolver:
             return None
         hint = nearest(name, self._environments)
         return f"there is no environment called '{name}'.{hint} `bakeoff env list` names them"
+
+
+def _subject(workload: str, factors: Mapping[str, Any]) -> Subject:
+    return subject(workload, factors["sequence"])
 
 
 def environment(framework: str, factors: Mapping[str, Value]) -> str:

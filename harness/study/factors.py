@@ -74,6 +74,13 @@ FACTORS: Mapping[str, Factor] = _factors(
     Factor("batch", "count", 32, "samples per step and device"),
     Factor("global_batch", "count", None, "samples per step over all devices; instead of batch"),
     Factor(
+        "sequence",
+        "count",
+        None,
+        "tokens of a sample; absent: as many as the workload is described at",
+        kinds=("train", "layer"),
+    ),
+    Factor(
         "precision",
         "choice",
         "fp32",

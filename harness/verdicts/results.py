@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.store.records import DIFFERS, EXAMINATION_FAILED, NOT_EXAMINED, Gate
 from harness.verdicts.io_results import CheckpointResult, InputResult
-from harness.worker.network.workload import task
+from harness.worker.network.workload import task, work_per_sample
 from harness.worker.redaction.redact import NAMES_A_PLACE
 from harness.worker.scale import Scale
 
@@ -252,6 +252,11 @@ class CellResult:
     ran: WhatRan = field(default_factory=lambda: WhatRan())
     left_out: str | None = None
     """The origin of trials of it that were left out, such as a stand-in's; None if none were."""
+
+    @property
+    def work_per_step(self) -> int:
+        """How much a step of all ranks gets through, in the unit that its rate counts."""
+        return self.scale.batch_per_step * work_per_sample(self.unit, self.factors)
 
     @property
     def task(self) -> str:

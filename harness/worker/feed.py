@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple, Union
 
-from harness.worker.network.workload import Checkpointing, Training, Workload
+from harness.worker.network.workload import TOKENS, Checkpointing, Training, Workload
 from harness.worker.place import Place
 from harness.worker.scale import Scale
 
@@ -97,6 +97,13 @@ class Feed:
     targets: Optional[Targets] = None
     files: Optional[Files] = None
     """What batches are read from; None: one batch is made and kept."""
+    work_per_sample: int = 1
+    """What a sample is in the workload's unit: as many tokens as it has, or one."""
+
+    @property
+    def work_per_rank(self) -> float:
+        """What this rank's step gets through, in the workload's unit."""
+        return float(self.batch_per_rank * self.work_per_sample)
 
     @property
     def batch_per_rank(self) -> int:
@@ -137,4 +144,7 @@ def describe(
     except ValueError as fault:
         raise ValueError("{}: {}".format(workload.name, fault)) from None
     below = shapes.vocabulary(network)
-    return replace(feed, input=network.input, vocabulary=below, targets=targets)
+    work = network.input[0] if workload.unit == TOKENS else 1
+    return replace(
+        feed, input=network.input, vocabulary=below, targets=targets, work_per_sample=work
+    )

@@ -196,11 +196,21 @@ def test_figures_of_tokens_and_of_other_networks_match_no_cell(tmp_path: Path) -
 
 
 def test_bert_s_figures_are_of_a_variant_that_is_named(tmp_path: Path) -> None:
-    cell, run = measured(tmp_path, replace(RESNET, workload="bert-base"))
+    cell, run = measured(tmp_path, bert(128))
     match = nearest(cell, run, published())
     assert match is not None
     assert match.figure.value == 119.60
     assert "variant with dropout" in match.differences
+    assert match.share == pytest.approx(350 / 128 / 119.60, rel=0.01)
+
+
+def test_figures_of_another_length_of_texts_are_of_other_work(tmp_path: Path) -> None:
+    assert nearest(*measured(tmp_path, bert(512)), published()) is None
+
+
+def bert(sequence: int) -> RecordedCell:
+    factors = {**FACTORS, "sequence": sequence}
+    return replace(RESNET, workload="bert-base", unit="tokens", factors=factors)
 
 
 def test_sources_that_disagree_are_both_kept() -> None:

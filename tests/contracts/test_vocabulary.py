@@ -51,6 +51,7 @@ ASKING = {
     "as multiplying by what it holds alone",
     "harness/worker/network/workload.py": "the rate of an optimiser without a batch for it stays "
     "as it is, and its gradients are not clipped",
+    "harness/worker/network/asked_workload.py": "a text of another length leaves it as it is",
 }
 
 

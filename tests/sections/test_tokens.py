@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.limits.model_flops import causal_macs, model_flops
 from harness.sections.tokens import SECTION
+from harness.worker.network.asked_workload import at_length
 from harness.worker.network.shapes import count
 from tests.reports.samples import cell
 from workloads import gpt2_124m, llama_3_1_8b, llama_3_2_1b, tinygpt
@@ -29,15 +32,30 @@ def test_operations_of_a_token_equal_the_published_ones_to_the_unit(name) -> Non
 
 def of_tokens(**changes):
     counts = {"parameters": tinygpt.WORKLOAD.parameters, "macs": tinygpt.WORKLOAD.macs}
-    made = {"unit": "sequences/s", **counts, **changes}
-    return cell("tinygpt", "torch", "fp32", 100.0, None, **made)
+    made = {"unit": "tokens", **counts, **changes}
+    found = cell("tinygpt", "torch", "fp32", 6400.0, None, **made)
+    return replace(found, factors={**found.factors, "sequence": 64})
 
 
-def test_tokens_are_sequences_times_their_length() -> None:
+def test_operations_of_a_sample_are_those_of_its_tokens() -> None:
     found = model_flops(of_tokens(), ())
     assert found.tokens.value == pytest.approx(6400, rel=0.1)
     assert found.full == pytest.approx(found.tokens.value / 64 * 6 * 9_437_184)
     assert found.causal == pytest.approx(found.tokens.value / 64 * 6 * 8_921_088)
+
+
+def test_a_run_that_counted_sequences_is_told_in_tokens_too() -> None:
+    older = replace(of_tokens(unit="sequences"), factors={})
+    found, now = model_flops(older, ()), model_flops(of_tokens(), ())
+    assert found.tokens.value == pytest.approx(64 * now.tokens.value)
+    assert found.full == pytest.approx(64 * now.full)
+
+
+def test_a_cell_at_another_length_multiplies_more_or_less_a_token() -> None:
+    short = at_length(tinygpt.WORKLOAD, 16)
+    cell = of_tokens(macs=short.macs)
+    found = model_flops(replace(cell, factors={**cell.factors, "sequence": 16}), ())
+    assert found.full == pytest.approx(found.tokens.value / 16 * 6 * short.macs)
 
 
 def test_without_a_measured_ceiling_there_is_no_share() -> None:

@@ -21,6 +21,7 @@ from harness.analysis.results import Results
 from harness.store.json_text import json_text
 from harness.store.records import RunInfo
 from harness.verdicts.results import CellResult, Interval, inverse, scaled
+from harness.worker.network.workload import TOKENS
 
 OWN = "own run "
 """How the source of a figure begins that is not published."""
@@ -60,7 +61,8 @@ _FAMILIES = {
     "cosmoflow-lee": "cosmoflow",
 }
 _REDUCED = ("fp16", "bf16", "mixed")
-_UNIT = re.compile(r"^(images|samples|sequences|traces|volumes)/s$")
+_TOKENS_PER_S = f"{TOKENS}/s"
+_UNIT = re.compile(rf"^(images|samples|sequences|traces|volumes|{TOKENS})/s$")
 """Of one network these all mean its samples; figures per device or per node match nothing."""
 
 
@@ -102,8 +104,11 @@ def normal(results: Results) -> dict[tuple[str, str], Match]:
 def _share(cell: CellResult, figure: Figure) -> tuple[float, Interval | None] | None:
     """Give a cell's speed over a figure's, and the interval as far as the cell has one."""
     if figure.metric == "rate" and cell.rate is not None and _UNIT.match(figure.unit):
+        value = figure.value
+        if cell.unit == TOKENS and figure.unit != _TOKENS_PER_S:
+            value *= cell.factors["sequence"]
         within = cell.rate.interval
-        return cell.rate.value / figure.value, within and scaled(within, 1 / figure.value)
+        return cell.rate.value / value, within and scaled(within, 1 / value)
     if figure.metric == "epoch" and cell.epoch_s is not None and figure.unit == "s":
         within = cell.epoch_s.interval
         return figure.value / cell.epoch_s.value, within and scaled(inverse(within), figure.value)
@@ -118,6 +123,8 @@ def _comparable(cell: CellResult, figure: Figure, machine: frozenset[str]) -> bo
         and _words(figure.processor) <= machine
         and figure.device == cell.factors.get("device", "cpu")
         and figure.devices == devices(cell)
+        and (figure.sequence is None) == (cell.unit != TOKENS)
+        and figure.sequence in (None, cell.factors.get("sequence"))
         and (
             figure.precision is None
             or precision is None
@@ -216,6 +223,7 @@ def from_cells(cells: Sequence[CellResult], run: RunInfo, source: str) -> str:
             "framework_version": _version(cell),
             "model": _FAMILIES.get(cell.workload, cell.workload),
             "workload": cell.workload,
+            "sequence": cell.factors["sequence"] if cell.unit == TOKENS else None,
             "batch": cell.scale.batch_per_device,
             "global_batch": cell.scale.batch_per_step if cell.scale.is_strong else None,
             "precision": cell.factors.get("precision"),

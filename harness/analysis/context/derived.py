@@ -41,7 +41,8 @@ def derived(cell: CellResult, run: RunInfo) -> Derived:
         return Derived()
     flops = None
     if cell.macs is not None and cell.unit in SAMPLES:
-        flops = OPERATIONS_PER_MAC * PASSES * cell.macs * cell.rate.value
+        macs_per_step = cell.macs * cell.scale.batch_per_step
+        flops = OPERATIONS_PER_MAC * PASSES * macs_per_step * cell.rate.value / cell.work_per_step
     share, mark = _against_ceiling(cell, run, flops)
     price, currency = _price(run.platform)
     per_node_hour = cell.rate.value * 3600 / cell.scale.nodes if price is not None else None

@@ -38,8 +38,8 @@ def _rate(cell: CellResult, trial: TrialResult) -> float | None:
 
 
 def _step_s(cell: CellResult, trial: TrialResult) -> float | None:
-    """Divide the samples of a step by the rate, which counts what stands between steps too."""
-    return cell.scale.batch_per_step / trial.rate if trial.rate and cell.unit in SAMPLES else None
+    """Divide the work of a step by the rate, which counts what stands between steps too."""
+    return cell.work_per_step / trial.rate if trial.rate and cell.unit in SAMPLES else None
 
 
 def _waited(cell: CellResult, trial: TrialResult) -> float | None:
@@ -89,7 +89,8 @@ def _start_s(cell: CellResult, trial: TrialResult) -> float | None:
 
 def _energy(cell: CellResult, trial: TrialResult) -> float | None:
     power = trial.utilisation.get("power_w")
-    return None if power is None or not trial.rate else power / trial.rate
+    per_sample = cell.work_per_step / cell.scale.batch_per_step
+    return None if power is None or not trial.rate else power / trial.rate * per_sample
 
 
 def _epoch_s(cell: CellResult, trial: TrialResult) -> float | None:

@@ -46,6 +46,8 @@ class Figure:
     """Our name of the exact variant, where the source leaves no doubt."""
     variant: str | None = None
     """The source's name of a variant that is none of ours."""
+    sequence: int | None = None
+    """Tokens of a sample; a figure of another length than a cell's is of other work."""
     batch: int | None = None
     """Per device."""
     global_batch: int | None = None
@@ -57,7 +59,7 @@ class Figure:
 
 _MOST = 1e15
 _SAYS = ("is a whole number above 0, or a list of them", "is a number above 0, or a list of them")
-_LISTED = ("devices", "nodes", "batch", "global_batch", "value")
+_LISTED = ("devices", "nodes", "sequence", "batch", "global_batch", "value")
 
 
 def published() -> tuple[Figure, ...]:

@@ -85,7 +85,7 @@ def _ceilings(cell: CellResult, run: RunInfo) -> Iterator[RoofCeiling]:
 
 def _intensity(cell: CellResult) -> float | None:
     """Give operations per byte of one step."""
-    outputs = _activations(cell.workload)
+    outputs = _activations(cell.workload, cell.factors.get("sequence"))
     batch = cell.scale.batch_per_device
     if outputs is None or not cell.macs or not cell.parameters:
         return None
@@ -95,9 +95,9 @@ def _intensity(cell: CellResult) -> float | None:
 
 
 @cache
-def _activations(workload: str) -> int | None:
+def _activations(workload: str, sequence: int | None) -> int | None:
     """Count the elements of all outputs of a sample; None for a workload that is not here."""
     if workload not in plugins.workload_names():
         return None
-    network = getattr(plugins.workload(workload), "network", None)
+    network = getattr(plugins.workload(workload, {"sequence": sequence}), "network", None)
     return None if network is None else count(network).activations

@@ -234,7 +234,7 @@ def _paired_steps(first: CellResult, second: CellResult) -> Sequence[tuple[float
     """Give the seconds of both cells' steps in each block that both have."""
     mine, theirs = rates_beside(first, second), rates_by_block(second)
     return [
-        (first.scale.batch_per_step / mine[block], second.scale.batch_per_step / theirs[block])
+        (first.work_per_step / mine[block], second.work_per_step / theirs[block])
         for block in sorted(mine.keys() & theirs.keys())
     ]
 

@@ -57,7 +57,7 @@ class StepShares:
 def step_s(cell: CellResult) -> float:
     """Give the seconds of a cell's step, as its trials timed it."""
     assert cell.rate is not None
-    return cell.scale.batch_per_step / cell.rate.value
+    return cell.work_per_step / cell.rate.value
 
 
 def waited(cell: CellResult) -> float:

@@ -116,5 +116,5 @@ def _step_s(results: Results, training: Training, by: str, like: LayerTime) -> f
         same = ("framework", "factors")
         if is_step and all(getattr(cell, one) == getattr(like.cell, one) for one in same):
             assert cell.rate is not None
-            return cell.scale.batch_per_step / cell.rate.value
+            return cell.work_per_step / cell.rate.value
     return None

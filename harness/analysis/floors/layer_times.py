@@ -86,7 +86,7 @@ def memory_rate(results: Results) -> float | None:
 
 def keys_of_network(cell: CellResult) -> Mapping[tuple[str, str], LayerKey]:
     """Give the key of each layer and pass of a cell that trains a network, by path and pass."""
-    training = _network(cell.workload)
+    training = _network(cell)
     if training is None or cell.scale.devices > 1:
         return {}
     return {
@@ -105,9 +105,9 @@ def memory_floor_s(
     return max(0, moved_bytes - cache_bytes) / memory_bytes_per_s
 
 
-def _network(name: str) -> Training | None:
+def _network(cell: CellResult) -> Training | None:
     try:
-        found = plugins.workload(name)
+        found = plugins.workload(cell.workload, cell.factors)
     except BakeoffError:  # of another installation
         return None
     return found if isinstance(found, Training) else None
@@ -115,7 +115,7 @@ def _network(name: str) -> Training | None:
 
 def _layer_time(cell: CellResult) -> LayerTime | None:
     try:
-        alone = plugins.workload(cell.workload)
+        alone = plugins.workload(cell.workload, cell.factors)
     except BakeoffError:  # of another installation
         return None
     whole = [one for one in cell.trials if one.outcome == Ended.OK and one.rate]

@@ -111,7 +111,7 @@ def training_of(cell: CellResult) -> Training | None:
     """Find the network that a cell trained; None where this one is another than the run's."""
     if cell.workload not in plugins.workload_names():
         return None
-    workload = plugins.workload(cell.workload)
+    workload = plugins.workload(cell.workload, cell.factors)
     if not isinstance(workload, Training):
         return None
     counted = count(workload.network)

@@ -49,11 +49,11 @@ def model_flops(cell: CellResult, ceilings: Sequence[Ceiling]) -> ModelFlops | N
     if workload is None or cell.rate is None or vocabulary(workload.network) is None:
         return None
     (length,) = workload.network.input
-    rate = cell.rate.value
+    rate = cell.rate.value * cell.scale.batch_per_step / cell.work_per_step  # samples
     each = OPERATIONS_PER_MAC * PASSES * rate
     roof = roof_of(cell, ceilings).compute
     return ModelFlops(
-        tokens=_times(cell.rate, length),
+        tokens=_times(cell.rate, length * cell.scale.batch_per_step / cell.work_per_step),
         full=each * count(workload.network).macs,
         causal=each * causal_macs(workload.network),
         hardware=_multiplied(cell, rate),
@@ -61,7 +61,7 @@ def model_flops(cell: CellResult, ceilings: Sequence[Ceiling]) -> ModelFlops | N
     )
 
 
-def _times(rate: Estimate, length: int) -> Estimate:
+def _times(rate: Estimate, length: float) -> Estimate:
     within = rate.interval and scaled(rate.interval, length)
     return Estimate(rate.value * length, "tokens/s", rate.n, within)
 

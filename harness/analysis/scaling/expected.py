@@ -80,7 +80,7 @@ def _least(line: ScalingLine, point: ScalingPoint, cost_s: float) -> float | Non
     alone = line.points[0]
     if alone.devices != 1 or alone.cell.rate is None:
         return None
-    step_s = point.cell.scale.batch_per_device / alone.cell.rate.value
+    step_s = point.cell.work_per_step / point.cell.scale.devices / alone.cell.rate.value
     return step_s / (step_s + cost_s)
 
 

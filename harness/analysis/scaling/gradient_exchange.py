@@ -63,7 +63,7 @@ def _alike(cell: CellResult) -> tuple[object, ...]:
 
 
 def _difference(ranking: Ranking, cell: CellResult, other: CellResult) -> ExchangePair | None:
-    work = float(cell.scale.batch_per_step)
+    work = float(cell.work_per_step)
     whole, apart = (_steps(one, work) for one in (cell, other))
     both = sorted(whole.keys() & apart.keys())
     if not both:

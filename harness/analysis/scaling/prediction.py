@@ -67,7 +67,7 @@ def forecasts(results: Results, nodes: Sequence[int]) -> list[Forecast]:
     for line in scaling_lines(results):
         cell = line.points[-1].cell
         scale, strong = cell.scale, cell.scale.is_strong
-        work = float(scale.batch_per_step if strong else scale.batch_per_device)
+        work = cell.work_per_step / (1 if strong else scale.devices)
         counts = [_count(point.cell, work, strong=strong) for point in line.points]
         network = _network(results, cell)
         size = float(gradient_bytes(cell) or 0)

@@ -73,7 +73,7 @@ class Proofs:
 
     def asked(self, cell: Cell, block: int) -> Asked | None:
         """Say what a trial is given; None where its activity has no doors for it."""
-        workload = plugins.workload(cell.workload)
+        workload = plugins.workload(cell.workload, cell.factors)
         if not framework_info(cell.adapter).proves or not isinstance(workload, Training):
             return None
         if cell.factors["precision"] not in PRECISIONS:
@@ -89,7 +89,7 @@ class Proofs:
 
         ``trial_s`` is how long the trial took.
         """
-        workload = plugins.workload(cell.workload)
+        workload = plugins.workload(cell.workload, cell.factors)
         assert isinstance(workload, Training)
         began = time.monotonic()
         if not trial.files.exists(trial.proved):  # code that an earlier version laid out

@@ -91,7 +91,9 @@ class Simulation:
     def _step(self, cell: Cell) -> SimulatedStep | NoModel:
         if cell.key not in self._steps:
             try:
-                self._steps[cell.key] = step(self._cluster, cell, plugins.workload(cell.workload))
+                self._steps[cell.key] = step(
+                    self._cluster, cell, plugins.workload(cell.workload, cell.factors)
+                )
             except NoModel as why:
                 self._steps[cell.key] = why
         return self._steps[cell.key]

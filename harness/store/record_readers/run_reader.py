@@ -27,6 +27,7 @@ NUMBERS = frozenset(
             "devices_per_rank",
             "batch",
             "global_batch",
+            "sequence",
             "threads",
         ),
         *(

@@ -15,12 +15,13 @@ from harness import units
 from harness.store.records import RunInfo
 from harness.verdicts.credibility.gpu_peaks import gpu_peak
 from harness.verdicts.thresholds import THRESHOLDS, Finding
+from harness.worker.network.workload import TOKENS, work_per_sample
 from harness.worker.scale import Scale
 
 OPERATIONS_PER_MAC = 2
 PASSES = 3
 """One forward pass, and a backward pass that costs two."""
-SAMPLES = ("images", "samples", "volumes", "traces", "sequences")
+SAMPLES = ("images", "samples", "volumes", "traces", "sequences", TOKENS)
 """Units of work that a network is counted by."""
 _CLOCK_HZ = 6.2e9
 """The highest that a processor is sold with, turbo included."""
@@ -118,10 +119,11 @@ def rate_in_words(
 
 
 def _operations(cell: Rated) -> float | None:
-    """Count the operations of training on one sample, where work is counted in samples."""
+    """Count the operations of training for one unit of work, a sample or a part of one."""
     if cell.macs is None or cell.unit not in SAMPLES:
         return None
-    return float(OPERATIONS_PER_MAC * PASSES * cell.macs)
+    macs = cell.macs / work_per_sample(cell.unit, cell.factors)
+    return float(OPERATIONS_PER_MAC * PASSES * macs)
 
 
 def _bound(

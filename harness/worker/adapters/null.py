@@ -55,7 +55,7 @@ class NullAdapter:
         del options  # it has none
         if not isinstance(workload, Training):
             return NullActivity({workload.unit: 1.0})
-        units = {workload.unit: float(feed.batch_per_rank)}
+        units = {workload.unit: feed.work_per_rank}
         if not self._is_saving:
             return NullActivity(units)
         from harness.worker.checkpoints.plain import PlainState, state_bytes

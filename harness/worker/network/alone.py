@@ -24,11 +24,13 @@ from harness.worker.network.shapes import (
     sites,
     statistics,
 )
-from harness.worker.network.workload import LayerAlone, Training
+from harness.worker.network.workload import TOKENS, LayerAlone, Training
 
 FORWARD, BOTH = "forward", "forward+backward"
 PASSES = (FORWARD, BOTH)
 SEPARATOR = "/"
+SEQUENCES = "sequences"
+"""What a layer alone of a network of texts is timed by: what enters it need be no tokens."""
 _PARAMETER_BYTES = 4
 """Parameters are kept in fp32 in every precision."""
 
@@ -97,7 +99,7 @@ def layer_alone(training: Training, name: str) -> LayerAlone:
     return LayerAlone(
         name=name,
         title="{} of {} alone, {}".format(path, training.title, passes),
-        unit=training.unit,
+        unit=SEQUENCES if training.unit == TOKENS else training.unit,
         training=own,
         path=path,
         passes=passes,

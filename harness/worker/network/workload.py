@@ -72,6 +72,9 @@ targets are vectors; mean over the positions of all samples, whose targets are c
 or ``MASKED``: those count in nothing; that plus the mean over the samples of two heads, where a
 target's last number is the class of the sample, one of two."""
 
+TOKENS = "tokens"
+"""The unit of work of networks that are fed texts: a sample is as many as its sequence is long."""
+
 MASKED = -1
 """The target of a position that no loss is taken of."""
 
@@ -230,6 +233,11 @@ def learning_rate(optimiser: Optimiser, batch_per_step: int) -> float:
     if isinstance(optimiser, SGD) and optimiser.rate_batch is not None:
         return optimiser.rate * batch_per_step / optimiser.rate_batch
     return optimiser.rate
+
+
+def work_per_sample(unit: str, factors: Mapping[str, Any]) -> int:
+    """Say how many units of its work a cell's sample is: of tokens, its sequence's length."""
+    return int(factors["sequence"]) if unit == TOKENS else 1
 
 
 def clip(optimiser: Optimiser) -> Optional[float]:

@@ -54,7 +54,7 @@ class CaffeActivity:
     def __init__(self, adapter: CaffeAdapter, workload: Training, feed: Feed) -> None:
         self._adapter = adapter
         self._workload = workload
-        self.units: Mapping[str, float] = {workload.unit: float(feed.batch_per_rank)}
+        self.units: Mapping[str, float] = {workload.unit: feed.work_per_rank}
         self._feed = feed
         source = None if feed.files is None else adapter.lay(opened(feed)[0].paths[0])
         self.net, tops = lower(workload, feed, adapter.engines, source)

@@ -63,7 +63,7 @@ class JaxActivity:
         )
         self._step = strategy.jit(step)
         self._loss: Any = None
-        self.units: Mapping[str, float] = {workload.unit: float(feed.batch_per_rank)}
+        self.units: Mapping[str, float] = {workload.unit: feed.work_per_rank}
         self.saver_name = "orbax"
         jax.block_until_ready((self.trained, self._given))
 

@@ -18,7 +18,7 @@ class KerasActivity:
     """Steps of training on the synthetic batch."""
 
     def __init__(self, stepper: Any, feed: Feed, unit: str) -> None:
-        self.units: Mapping[str, float] = {unit: float(feed.batch_per_rank)}
+        self.units: Mapping[str, float] = {unit: feed.work_per_rank}
         self.stepper = stepper
         self._trainer: Trainer = stepper.trainer
         self._arrangement = self._trainer.lowering.arrangement

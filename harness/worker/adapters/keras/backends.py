@@ -51,7 +51,7 @@ class OnTensorFlow:
                 how = {"compiled": compiled, "autotune": bool(options.get("autotune"))}
                 return fed(self._trainer, feed, workload.unit, lowering.arrangement, dtype, **how)
             batch = draw(feed, lowering.arrangement, dtype)
-            units = {workload.unit: feed.batch_per_rank}
+            units = {workload.unit: feed.work_per_rank}
             return TrainingActivity(self._trainer, batch, units, compiled)
         except tf.errors.OpError as error:
             raise failures.read(error) from error

@@ -33,7 +33,7 @@ class SingaActivity:
         self._batch = training.Batch(net, feed, device)
         self._model = training.prepare(net, workload, feed, self._batch, compiled)
         self._loss: Any = None
-        self.units: Mapping[str, float] = {workload.unit: float(feed.batch_per_rank)}
+        self.units: Mapping[str, float] = {workload.unit: feed.work_per_rank}
 
     def step(self) -> None:
         """Train once; on a GPU this enqueues."""

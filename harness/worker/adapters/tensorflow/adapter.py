@@ -69,7 +69,7 @@ class TensorFlowAdapter:
                 arrangement, dtype = lowering.arrangement, lowering.style.dtype
                 return fed(self._trainer, feed, workload.unit, arrangement, dtype, **how)
             batch = draw(feed, lowering.arrangement, lowering.style.dtype)
-            units = {workload.unit: feed.batch_per_rank}
+            units = {workload.unit: feed.work_per_rank}
             return TrainingActivity(self._trainer, batch, units, compiled)
         except tf.errors.OpError as error:
             raise failures.read(error) from error

@@ -122,7 +122,7 @@ def fed(
         prepared = _converter(preparation, feed)
     epochs = Epochs(dataset, files, loader, feed.batch_per_rank, whole=False)
     batch = draw(feed, arrangement, dtype)
-    units = {unit: feed.batch_per_rank}
+    units = {unit: feed.work_per_rank}
     return FedActivity(trainer, batch, units, how["compiled"], (epochs, prepared))
 
 

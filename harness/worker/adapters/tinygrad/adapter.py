@@ -41,7 +41,7 @@ class TinygradActivity:
         self._asked = _kernels_asked(self.captured)
         self._device = Device[Device.DEFAULT]
         self._loss: Any = None
-        self.units: Mapping[str, float] = {workload.unit: float(feed.batch_per_rank)}
+        self.units: Mapping[str, float] = {workload.unit: feed.work_per_rank}
 
     def step(self) -> None:
         """Enqueue one step: the first runs, the second is captured, all others are replayed."""

@@ -22,7 +22,7 @@ class TrainingActivity:
     """Steps of training on the synthetic batch."""
 
     def __init__(self, trainer: Trainer, feed: Feed, unit: str) -> None:
-        self.units: Mapping[str, float] = {unit: feed.batch_per_rank}
+        self.units: Mapping[str, float] = {unit: feed.work_per_rank}
         self.trainer = trainer
         self.batch = draw(feed, trainer)
         self._loss: Any = None

@@ -155,7 +155,7 @@ class ServedActivity:
         feed: Feed,
         seed: int,
     ) -> None:
-        self.units: Mapping[str, float] = {workload.unit: feed.batch_per_rank}
+        self.units: Mapping[str, float] = {workload.unit: feed.work_per_rank}
         self.agree = strategy.agree
         lowering.style.has_groups()  # is tried out now: within a graph nothing runs
         with strategy.graph.as_default():

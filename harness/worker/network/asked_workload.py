@@ -1,0 +1,86 @@
+"""Derive the workload that a cell is of from the one that its module describes.
+
+A network that is fed texts can be asked for at another length: the same layers on another number of
+tokens. What is learned stays as it is, since a table of positions holds as many as the network
+defines. Positions that are taken out of a text, as those that BERT masks, repeat with the length
+that they are stated for, so that their share stays: 20 of 128 tokens are 80 of 512.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Optional, Sequence, Tuple
+
+from harness.worker.network.layers import Layer, Network
+from harness.worker.network.sequence_layers import Gather, Positions
+from harness.worker.network.shapes import count, sites, vocabulary, with_branches
+from harness.worker.network.workload import Training, Workload
+
+EXAMINED = 512
+"""The gate examines a longer text than its network is described at no longer than this, where the
+network states no smaller one."""
+
+
+def asked_workload(workload: Workload, name: str, sequence: Optional[int] = None) -> Workload:
+    """Give a network at a length, or one of its layers alone, as a cell names it."""
+    if sequence is not None and isinstance(workload, Training):
+        workload = at_length(workload, sequence)
+    if "/" not in name:
+        return workload
+    from harness.worker.network.alone import layer_alone  # few cells are of one layer
+
+    assert isinstance(workload, Training), "only networks have layers"
+    return layer_alone(workload, name)
+
+
+def own_length(workload: Any) -> Optional[int]:
+    """Give how many tokens a sample of a network has as it is described; None: it is fed none."""
+    if not isinstance(workload, Training) or vocabulary(workload.network) is None:
+        return None
+    return workload.network.input[0]
+
+
+def most_tokens(workload: Training) -> Optional[int]:
+    """Give how many positions a network holds; None: any number, since it learns none."""
+    layers = [site.layer for site in sites(workload.network)]
+    return min((one.length for one in layers if isinstance(one, Positions)), default=None)
+
+
+def at_length(workload: Training, length: int) -> Training:
+    """Give a network on texts of another length; refuse one that its layers cannot take."""
+    own = own_length(workload)
+    if own is None or own == length:
+        return workload
+    network = _at(workload.network, length)
+    counts = count(network)
+    small = workload.shallow
+    if small is not None:
+        small = _at(small, min(length, small.input[0]))
+    elif length > max(own, EXAMINED):
+        small = _at(network, max(own, EXAMINED))
+    samples = workload.data.samples * own // length
+    return replace(
+        workload,
+        network=network,
+        macs=counts.macs,
+        shallow=small,
+        data=replace(workload.data, samples=max(1, samples)),
+    )
+
+
+def _at(network: Network, length: int) -> Network:
+    (own,) = network.input
+
+    def stretched(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
+        return tuple(_taken(with_branches(one, stretched), own, length) for one in layers)
+
+    return network if own == length else Network((length,), stretched(network.layers))
+
+
+def _taken(layer: Layer, own: int, length: int) -> Layer:
+    """Repeat positions that are taken, as far as a text goes."""
+    if not isinstance(layer, Gather):
+        return layer
+    starts = range(0, length, own)
+    positions = (start + one for start in starts for one in layer.positions)
+    return replace(layer, positions=tuple(one for one in positions if one < length))
