@@ -45,6 +45,9 @@ What a strategy does change is examined apart (``ranks.py``)."""
 # What decides how a layer is lowered; threads, batches and the like do not.
 _LOWERING = ("device", "layout", "onednn", "deterministic", "compile")
 _TIMED = (*_LOWERING, "precision")
+_MICRO_BATCHES = 2
+"""Two tell what more would: an examined batch has two samples where no batch norm couples them.
+The proof in a trial takes as many as were timed."""
 _WAITING = {"OMP_WAIT_POLICY": "PASSIVE"}
 """Unless the platform or the user says otherwise."""
 
@@ -164,4 +167,6 @@ def examined_factors(cell: Cell, precision: str | None) -> dict[str, Any]:
     if precision is None:
         info = framework_info(cell.adapter)
         chosen |= {name: info.default(name) for name in _TIMED if name not in _LOWERING}
+    if cell.factors.get("accumulate", 1) not in (None, 1):
+        chosen["accumulate"] = _MICRO_BATCHES
     return chosen | {"threads": None, "interop_threads": None, "allocator": None}

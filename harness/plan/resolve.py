@@ -12,6 +12,7 @@ from harness.data.user_data import UserData
 from harness.errors import nearest
 from harness.plan.cell import Cell, cell_key
 from harness.plan.rules import (
+    accumulation_rules,
     checkpoint_rules,
     message_rules,
     network_rules,
@@ -203,6 +204,7 @@ class Resolver:
         reason = reason or stripe_rules.why_not(work, factors, self._own)
         reason = reason or message_rules.why_not(work, factors, scale)
         reason = reason or network_rules.why_not(work, info, factors)
+        reason = reason or accumulation_rules.why_not(work, info, factors, scale)
         if reason is not None:
             return reason
         missing = self._no_environment(environment(framework, factors))

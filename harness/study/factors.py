@@ -81,6 +81,14 @@ FACTORS: Mapping[str, Factor] = _factors(
         kinds=("train", "layer"),
     ),
     Factor(
+        "accumulate",
+        "count",
+        1,
+        "micro-batches that a device's batch is computed in, one after another, for one update",
+        framework=True,
+        kinds=("train",),
+    ),
+    Factor(
         "precision",
         "choice",
         "fp32",

@@ -71,6 +71,8 @@ class Strategy(Table):
     """Whether its ranks give each other up when they stand still: such trials take no turns."""
     sync_batch_norm: bool = False
     """Whether a batch norm normalises the batch of all ranks, not each rank's own part of it."""
+    accumulates: bool = False
+    """Whether gradients of micro-batches are added up before ranks exchange them, once a step."""
     variables: Variables = Field(default_factory=Variables)
     """Environment variables beside the framework's own."""
     without_peer: dict[Literal["cpu", "gpu"], dict[Variable, RankText]] = Field(

@@ -116,7 +116,8 @@ class Worker:
         from harness.worker.facts import multiplications  # nothing is timed any more
 
         # Where the measured phase ended: from another state a step may leave out less.
-        counted = multiplications.counted(activity, workload, job.scale)
+        accumulate = job.factors.get("accumulate") or 1
+        counted = multiplications.counted(activity, workload, job.scale, accumulate)
         if proof is not None:
             proof.close(window_steps, time.monotonic_ns)
         if series is not None:

@@ -15,12 +15,14 @@ FILES = (
     ("torch", "torch/training_inside.py"),
     ("torch", "torch/hooks_inside.py"),
     ("torch", "torch/counted_inside.py"),
+    ("torch", "torch/memory_inside.py"),
     ("tensorflow", "tensorflow/layers_inside.py"),
     ("tensorflow@1.15", "tensorflow/layers_inside.py"),
     ("tensorflow", "tensorflow/counted_inside.py"),
     ("tensorflow@1.15", "tensorflow/counted_inside.py"),
     ("keras", "keras/layers_inside.py"),
     ("jax", "jax/layers_inside.py"),
+    ("jax", "jax/memory_inside.py"),
 )
 
 

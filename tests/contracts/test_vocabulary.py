@@ -148,7 +148,7 @@ def test_a_hole_is_unsupported_for_its_reason() -> None:
 
 
 def test_an_adapter_without_a_table_is_named() -> None:
-    faults = planted(f"{ADAPTERS}/torch/training.py", "LOSSES: Dict", "FORMULAS: Dict")
+    faults = planted(f"{ADAPTERS}/torch/losses.py", "LOSSES: Dict", "FORMULAS: Dict")
     assert faults == [f"{ADAPTERS}/torch: one module has to hold a table LOSSES, 0 do"]
 
 

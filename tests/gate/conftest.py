@@ -60,6 +60,8 @@ class Subject:
     env: Mapping[str, str] = field(default_factory=dict)
     compiled: bool = False
     """Whether it compiles though that is not its default."""
+    accumulate: int = 1
+    """How many micro-batches make a step."""
 
 
 class Workers:
@@ -201,6 +203,7 @@ def _job(subject: Subject, place: Path, precision: str) -> Job:
             "layout": "default",
             "threads": 1,
             "compile": subject.compiled or info.default("compile"),
+            "accumulate": subject.accumulate,
         },
         options={},
         warmup=span,
@@ -250,14 +253,16 @@ def semantics(references: References, examine: Examine) -> Check:
         declared: tuple[str, ...] = (),
         compiled: bool = False,
         network: ModuleType = gated,
+        accumulate: int = 1,
     ) -> TensorComparison:
-        right, key = references(network), f"{name} {changes} {compiled} {network.__name__}"
+        right = references(network)
+        key = f"{name} {changes} {compiled} {network.__name__} {accumulate}"
 
         def write(to: Path) -> None:
             requests.write_semantics(network.WORKLOAD, right.given, right.made, to)
 
         if key not in made:
-            subject = Subject(name, changes, compiled=compiled)
+            subject = Subject(name, changes, compiled=compiled, accumulate=accumulate)
             made[key] = examine(subject, network, write).made
         return semantic_checks.semantics(
             network.WORKLOAD, right.given, right.made, made[key], declared

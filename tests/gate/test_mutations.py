@@ -55,7 +55,7 @@ MISTAKES = {
         TORCH + "training.py",
         (
             'self.loss_of = lowering_of(LOSSES, workload.loss, "torch")',
-            "self.loss_of = lambda *both: LOSSES[workload.loss](*both, reduction='sum')",
+            "self.loss_of = lambda output, target, _: LOSSES[workload.loss](output, target, 1)",
         ),
         "the loss",
     ),

@@ -63,9 +63,12 @@ MISTAKES = {
 }
 
 
-def cell_of(place: Path, name: str, strategy: str) -> Cell:
+def cell_of(place: Path, name: str, strategy: str, accumulate: int = 1) -> Cell:
     path = place / "study.toml"
     text = STUDY.format(name, strategy)
+    if accumulate > 1:
+        more = f'workload = "tinygpt"\naccumulate = {accumulate}'
+        text = text.replace('workload = "tinycnn"', more)
     if strategy == "mirrored":
         text = text.replace("ranks_per_node", "devices_per_rank")
     path.write_text(text)
@@ -106,6 +109,15 @@ def test_two_ranks_equal_one_with_the_batch_of_both(tmp_path, name, strategy, no
     assert part.finding.differs is None
     assert part.finding.error < 1e-10
     assert part.facts == {"norms": norms}
+
+
+@pytest.mark.framework
+@pytest.mark.timeout(300)
+def test_two_ranks_that_accumulate_equal_one_batch(tmp_path):
+    part = examined(tmp_path, cell_of(tmp_path, "torch", "ddp", accumulate=2))
+    assert part.finding is not None, part.why
+    assert part.finding.differs is None
+    assert part.finding.error < 1e-10
 
 
 @pytest.mark.framework

@@ -228,8 +228,8 @@ MISTAKES = {
         "torch": (
             TORCH + "training.py",
             (
-                "            self._clip_gradients()\n            self.optimiser.step()",
-                "            self.optimiser.step()",
+                "        self._clip_gradients()\n        self.scaler.step(",
+                "        self.scaler.step(",
             ),
             UPDATED,
         ),
@@ -238,6 +238,43 @@ MISTAKES = {
     },
 }
 FRAMEWORKS = ("torch", "jax", "tensorflow", "keras")
+OF_PARTS = {
+    "a mean of the means of micro-batches": {
+        "torch": (
+            TORCH + "training.py",
+            (
+                "counted = COUNTED[self._workload.loss](target)",
+                "counted = [count * each for each in COUNTED[self._workload.loss](target[:1])]",
+            ),
+            "the loss is",
+        ),
+        "jax": (
+            JAX + "training.py",
+            (
+                "state, own, draw, keeps, given.target",
+                "state, own, draw, keeps, jnp.repeat(own.target, count, 0)",
+            ),
+            "the loss is",
+        ),
+    },
+    "an update from the last micro-batch alone": {
+        "torch": (
+            TORCH + "training.py",
+            (
+                "loss = loss + self._pass(",
+                "self.network.zero_grad()\n                loss = loss + self._pass(",
+            ),
+            "gradient of",
+        ),
+        "jax": (
+            JAX + "training.py",
+            ("jax.tree.map(jnp.add, sums, (gradients, loss))", "(gradients, sums[1] + loss)"),
+            "gradient of",
+        ),
+    },
+}
+"""Mistakes of a step in micro-batches."""
+ACCUMULATING = ("torch", "jax")
 PLANTED = [(mistake, name) for mistake, where in MISTAKES.items() for name in where]
 
 
@@ -248,6 +285,31 @@ def test_a_mistake_is_caught_and_named(mistake, name, semantics, planted) -> Non
     finding = semantics(name, {file: change}, network=texts)
     planted(name, mistake, "the gate in float64", finding.differs)
     assert words in finding.differs
+
+
+@pytest.mark.planted
+@pytest.mark.parametrize(
+    ("mistake", "name"), [(mistake, name) for mistake in OF_PARTS for name in OF_PARTS[mistake]]
+)
+def test_a_mistake_of_micro_batches_is_caught_and_named(mistake, name, semantics, planted) -> None:
+    file, change, words = OF_PARTS[mistake][name]
+    finding = semantics(name, {file: change}, network=texts, accumulate=2)
+    planted(name, mistake, "the gate in float64", finding.differs)
+    assert words in finding.differs
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", ACCUMULATING)
+def test_accumulated_gradients_are_those_of_one_batch(name, compiled, semantics) -> None:
+    finding = semantics(name, {}, network=texts, accumulate=2, compiled=compiled)
+    assert finding.differs is None
+    assert finding.error < 1e-11
+
+
+@pytest.mark.parametrize("name", ACCUMULATING)
+def test_micro_batches_as_timed_stay_within_their_rounding(name, timed) -> None:
+    finding = timed(Subject(name, accumulate=2), "fp32", texts)
+    assert finding.differs is None
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)

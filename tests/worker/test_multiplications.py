@@ -112,6 +112,34 @@ def test_what_a_library_multiplies_is_not_counted() -> None:
         macs(call)
 
 
+LOOPED = """HloModule step
+
+%fused (a: f32[4,5], b: f32[5,4]) -> f32[4,4] {
+  %a = f32[4,5]{1,0} parameter(0)
+  %b = f32[5,4]{1,0} parameter(1)
+  ROOT %d = f32[4,4]{1,0} dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+
+%body (s: (s32[], f32[4,5], f32[5,4])) -> (s32[], f32[4,5], f32[5,4]) {
+  %x = f32[4,5]{1,0} get-tuple-element(%s), index=1
+  %w = f32[5,4]{1,0} get-tuple-element(%s), index=2
+  %y = f32[4,4]{1,0} dot(%x, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  %z = f32[4,4]{1,0} fusion(%x, %w), kind=kOutput, calls=%fused
+}
+
+%condition (s: (s32[], f32[4,5], f32[5,4])) -> pred[] {
+  ROOT %less = pred[] compare(%i, %n), direction=LT
+}
+
+ENTRY %main (p: f32[4,5], q: f32[5,4]) -> f32[4,4] {
+  %p = f32[4,5]{1,0} parameter(0)
+  %q = f32[5,4]{1,0} parameter(1)
+  %r = (s32[], f32[4,5]{1,0}) while(%t), condition=%condition, body=%body, backend_config={TRIPS}
+  ROOT %o = f32[4,4]{1,0} dot(%p, %q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
+
 @pytest.mark.parametrize(("every", "calls"), [(1, 1.0), (2, 0.5), (99, 0.0)])
 def test_a_step_that_does_not_run_what_was_compiled_counts_less(every: int, calls: float) -> None:
     activity = Stepping(every)
@@ -132,6 +160,17 @@ def test_what_cannot_be_counted_says_why(activity: Stepping, scale: Scale, why: 
     told = counted(activity, tinycnn.WORKLOAD, scale)["multiplications"]
     assert told["uncounted"].startswith(why)
     assert told["asked"] > 0
+
+
+def test_a_product_in_a_loop_multiplies_as_often_as_the_loop_runs() -> None:
+    assert macs(LOOPED.replace("TRIPS", '"known_trip_count":{"n":"3"}')) == 4 * 4 * 5 * (1 + 3 + 3)
+    with pytest.raises(Uncounted, match="does not tell how often a loop of products runs"):
+        macs(LOOPED.replace("TRIPS", ""))
+
+
+def test_micro_batches_of_one_sample_are_not_counted() -> None:
+    told = counted(Refusing(1), tinycnn.WORKLOAD, ALONE, accumulate=8)["multiplications"]
+    assert told["uncounted"].startswith("a step of one sample is compiled to something else")
 
 
 def test_what_trains_nothing_says_nothing_of_multiplications() -> None:

@@ -138,10 +138,14 @@ def _vectors(name: str, samples: int, output: Shape) -> Array:
 
 
 def _token_classes(name: str, samples: int, output: Shape) -> npt.NDArray[np.int64]:
-    """Draw a class for each position, and mask some: a mean over all of them would be another."""
+    """Draw a class for each position, and mask some: a mean over all of them would be another.
+
+    Every second sample has twice as many: so would be a mean of the means of parts of the batch.
+    """
     length, classes = output
     found = _stream(name).integers(classes, size=(samples, length))
     found[:, ::_MASKED_EVERY] = MASKED
+    found[::2, 1::_MASKED_EVERY] = MASKED
     return found
 
 

@@ -40,6 +40,7 @@ NUMBERS = frozenset(
             "buffer_samples",
         ),
         *("compute_ms", "checkpoint_every", "stripe_count", "stripe_mb", "bucket_mb"),
+        "accumulate",
         "message_bytes",
     }
 )

@@ -6,12 +6,14 @@ XLA itself has put zeros between. A convolution that is strided has gradients th
     forward              (3x3 stride=2x2)           places of the window × its size
     of the weights       (8x8 rhs_dilate=2x2)       the same, with result and window exchanged
     of what enters       (3x3 lhs_dilate=2x2)       the places where no zero was put between
+
+What a loop repeats counts as often as XLA says that the loop runs.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Tuple
+from typing import Dict, List, Set, Tuple
 
 from harness.worker.facts.hlo import HEAVY, MULTIPLYING, TARGET
 from harness.worker.facts.multiplications import Uncounted
@@ -26,6 +28,11 @@ MULTIPLIED = re.compile(
 )
 CONTRACTED = re.compile(r"lhs_contracting_dims=\{([0-9,]*)\}")
 LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)")
+# %body.1 (arg.2: (s32[], f32[4])) -> (s32[], f32[4]) {
+COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) (?:\(.*\) -> .*)?\{$", re.MULTILINE)
+CALLED = re.compile(r"(?:calls|to_apply|body|condition|branch_computations)=\{?%?([\w.-]+)")
+LOOP = re.compile(r" while\(.*body=%?([\w.-]+)(.*)$", re.MULTILINE)
+TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 WINDOW = re.compile(r"window=\{([^}]*)\}")
 
 Sizes = Tuple[int, ...]
@@ -38,6 +45,49 @@ def macs(text: str) -> int:
         if target is not None and MULTIPLYING.search(target[1]):
             raise Uncounted("XLA leaves products to a library: {}".format(target[1]))
     shapes = {match[1]: _sizes(match[2]) for match in SHAPED.finditer(text)}
+    bodies = _computations(text)
+    return sum(
+        times * _of_computation(bodies[name], shapes) for name, times in _repeated(bodies).items()
+    )
+
+
+def _computations(text: str) -> Dict[str, str]:
+    """Part the text into its computations, by name; what stands before them is nobody's."""
+    starts = list(COMPUTATION.finditer(text))
+    ends = [one.start() for one in starts[1:]] + [len(text)]
+    if not starts:
+        return {"": text}
+    return {one[1]: text[one.end() : end] for one, end in zip(starts, ends)}
+
+
+def _repeated(bodies: Dict[str, str]) -> Dict[str, int]:
+    """Say how often each computation runs for every time that what holds the loops does."""
+    times = dict.fromkeys(bodies, 1)
+    for body in bodies.values():
+        for loop in LOOP.finditer(body):
+            inside = _reached(loop[1], bodies)
+            trips = TRIPS.search(loop[2])
+            if trips is not None:
+                times.update({name: times[name] * int(trips[1]) for name in inside})
+            elif any(MULTIPLIED.search(bodies[name]) for name in inside):
+                raise Uncounted("XLA does not tell how often a loop of products runs")
+    return times
+
+
+def _reached(name: str, bodies: Dict[str, str]) -> Set[str]:
+    """Name a computation and all that it calls."""
+    found: Set[str] = set()
+    waiting = [name]
+    while waiting:
+        one = waiting.pop()
+        if one in bodies and one not in found:
+            found.add(one)
+            waiting += CALLED.findall(bodies[one])
+    return found
+
+
+def _of_computation(text: str, shapes: Dict[str, Sizes]) -> int:
+    """Count what one run of a computation multiplies by itself."""
     whole = 0
     for match in MULTIPLIED.finditer(text):
         made, left, right = _sizes(match[1]), shapes.get(match[2]), shapes.get(match[3])

@@ -29,7 +29,7 @@ class Uncounted(Exception):
     """Say why the multiplications of a step cannot be counted."""
 
 
-def counted(activity: Any, workload: Any, scale: Scale) -> Dict[str, Any]:
+def counted(activity: Any, workload: Any, scale: Scale, accumulate: int = 1) -> Dict[str, Any]:
     """Give the fact of a rank; nothing where nothing is trained.
 
     Of a single sample compilers make something else than products, of a vector and a number.
@@ -38,7 +38,7 @@ def counted(activity: Any, workload: Any, scale: Scale) -> Dict[str, Any]:
         return {}
     asked = scale.batch_per_rank * macs_of_step(workload.network)
     try:
-        found = _count(activity, scale)
+        found = _count(activity, scale, accumulate)
     except Uncounted as why:
         return {"multiplications": {"asked": asked, "uncounted": str(why)}}
     return {"multiplications": {"asked": asked, "counted": found.macs, "by": found.by}}
@@ -62,13 +62,13 @@ def calls_per_step(activity: Any, compiled: str) -> float:
     return len(calls) / STEPS
 
 
-def _count(activity: Any, scale: Scale) -> Count:
+def _count(activity: Any, scale: Scale, accumulate: int) -> Count:
     count = door(activity, "multiplications")
     if count is None:
         raise Uncounted("its adapter counts none")
     if scale.devices > 1:
         raise Uncounted("it is one of several ranks or devices that train together")
-    if scale.batch_per_rank == 1:
+    if scale.batch_per_rank == accumulate:
         raise Uncounted("a step of one sample is compiled to something else than products")
     found: Count = count()
     return found

@@ -14,12 +14,13 @@ from harness.worker.adapters.torch.strategies import exchange_hooks
 from harness.worker.adapters.torch.strategies.ddp import DataParallel
 from harness.worker.adapters.torch.training import Trainer
 from tests.scales import fed
+from workloads import tinygpt
 from workloads.tinycnn import WORKLOAD
 
 LATE_S = 0.05
 
 
-def watched(communicates=True, late_s=0.0):
+def watched(communicates=True, late_s=0.0, training=WORKLOAD, accumulate=1):
     """Train in a group of one, whose exchanges take so long, and give what hooks say."""
     exchange = distributed.all_reduce
 
@@ -34,10 +35,10 @@ def watched(communicates=True, late_s=0.0):
         )
         distributed.all_reduce = slow
         try:
-            applied = settings.apply({}, {}, alone)
-            trainer = Trainer(WORKLOAD, applied, 1, DataParallel(applied, None, communicates))
+            applied = settings.apply({"accumulate": accumulate}, {}, alone)
+            trainer = Trainer(training, applied, 1, DataParallel(applied, None, communicates))
             trainer.start_optimiser(4)
-            described = fed(WORKLOAD, {"batch": 4}, alone)
+            described = fed(training, {"batch": 4}, alone)
             activity = TrainingActivity(trainer, described, "images")
             activity.step()
             return exchange_hooks.watched(activity).get("exchange_hooks"), trainer
@@ -52,6 +53,11 @@ def test_every_gradient_is_seen_once_a_step():
     assert told["bytes"] == 4 * WORKLOAD.parameters, told
     assert 0 <= told["exposed_s"] < told["step_s"], told
     assert all(torch.isfinite(one).all() for one in trainer.network.parameters())
+
+
+def test_the_gradients_of_micro_batches_are_exchanged_once_a_step():
+    told, _ = watched(training=tinygpt.WORKLOAD, accumulate=2)
+    assert told["bytes"] == 4 * tinygpt.WORKLOAD.parameters, told
 
 
 def test_an_exchange_after_the_last_gradient_is_exposed():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -80,6 +81,7 @@ def prove(
         seed: int = 1,
         compiled: bool = False,
         start: int | None = None,
+        accumulate: int = 1,
     ) -> Proved:
         place = tmp_path_factory.mktemp("trial")
         begin = given(network, seed if start is None else start)
@@ -87,6 +89,7 @@ def prove(
         source = place / "payload"
         changed(source, changes or {}, network)
         job = job_of(name, place, begin, precision, seed, compiled=compiled)
+        job = dataclasses.replace(job, factors={**job.factors, "accumulate": accumulate})
         (place / "job.json").write_text(jobs.text(job))
         workers.run(Subject(name), source, place)
         asked = folders.open_folder(begin)

@@ -40,6 +40,7 @@ WAYS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "tinygrad": ("tinygrad", {}, ("tinycnn", "dropping")),
 }
 """How a network is trained: the framework, what a trial is asked, and the networks shown."""
+ACCUMULATING = ("torch", "jax")
 IN_CI = {
     *((way, network, seed) for way in ("torch", "jax") for network in NETWORKS for seed in (1, 2)),
     ("tensorflow", "dropping", 1),
@@ -74,6 +75,15 @@ def test_what_trains_is_proved(way, network, seed, prove, places, clean) -> None
     assert found.is_exact == (precision == "fp32")
     assert found.error < bar(precision)
     assert seen(places[-1], precision) == []
+
+
+@pytest.mark.parametrize("name", ACCUMULATING)
+def test_a_step_of_micro_batches_is_proved_as_one_batch(name, prove, places) -> None:
+    found = prove(name, dropping, accumulate=4)
+    assert found.updates == 3
+    assert found.is_exact
+    assert found.error < bar("fp32")
+    assert seen(places[-1], "fp32") == []
 
 
 def test_another_seed_draws_another_start(given) -> None:

@@ -60,6 +60,7 @@ class JaxActivity:
             settings.precision,
             feed.batch_per_step,
             has_dropout(workload.network),
+            settings.accumulate,
         )
         self._step = strategy.jit(step)
         self._loss: Any = None

@@ -38,7 +38,9 @@ class TogetherSubject(JaxSubject):
         batch = self._strategy.share(jax.tree.map(lambda one: one[mine], whole))
         size = given.shape[0]
         if size not in self._steps:
-            step = training.make_step(self._net, self._workload, self._precision, size, False)
+            step = training.make_step(
+                self._net, self._workload, self._precision, size, False, self._accumulate
+            )
             self._steps[size] = self._strategy.jit(step)
         self._state, _ = self._steps[size](self._state, batch)
 

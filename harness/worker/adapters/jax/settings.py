@@ -28,6 +28,8 @@ class Settings:
     device: Any
     precision: str
     channels_last: bool
+    accumulate: int = 1
+    """Micro-batches of a step."""
 
     @property
     def is_gpu(self) -> bool:
@@ -60,6 +62,7 @@ def apply(
         device=device,
         precision=precision,
         channels_last=factors.get("layout") != "channels-first",
+        accumulate=factors.get("accumulate") or 1,
     )
 
 

@@ -74,6 +74,7 @@ class JaxSubject:
         self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
         self._state = blank(self._net, workload, self._precision)
         self._still = self._state.moments
+        self._accumulate = settings.accumulate
         self._steps: Dict[int, Any] = {}
         self._compiled: Dict[Any, Any] = {}
 
@@ -128,7 +129,9 @@ class JaxSubject:
         """
         size = given.shape[0]
         if size not in self._steps:
-            step = training.make_step(self._net, self._workload, self._precision, size, False)
+            step = training.make_step(
+                self._net, self._workload, self._precision, size, False, self._accumulate
+            )
 
             def both(state: State, batch: training.Given) -> Tuple[Any, Any]:
                 return self._slopes(state, batch), step(state, batch)
@@ -137,7 +140,8 @@ class JaxSubject:
         return self._steps[size]
 
     def _slopes(self, state: State, batch: training.Given) -> Any:
-        return training.slopes(self._net, self._workload, self._precision, state, batch, keeps=True)
+        how = self._net, self._workload, self._precision
+        return training.accumulated(*how, state, batch, keeps=True, count=self._accumulate)
 
     def state(self) -> Iterator[Made]:
         """Give every parameter and running statistic."""

@@ -11,13 +11,14 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 import jax
 from jax import numpy as jnp
 
+from harness.worker.adapters.jax.losses import LOSSES
 from harness.worker.adapters.jax.lowering.network import Arrays, Lowered, Pass
 from harness.worker.adapters.jax.state import State
 from harness.worker.attribution.marks import LOSS, UPDATE
 from harness.worker.feed import Feed
 from harness.worker.network.tokens import texts
 from harness.worker.network.words import lowering_of
-from harness.worker.network.workload import MASKED, SGD, Adam, AdamW, Training, clip
+from harness.worker.network.workload import SGD, Adam, AdamW, Training, clip
 
 COMPUTE = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "float64": jnp.float64}
 CLEAN_STEPS = 2000  # as torch's GradScaler: double after so many steps without an overflow
@@ -39,8 +40,12 @@ def forward(
     given: Given,
     key: Optional[Any] = None,
     kept: Optional[Arrays] = None,
+    whole: Optional[Any] = None,
 ) -> Tuple[Any, Tuple[Arrays, Any]]:
-    """Give the loss; beside it the new running statistics and the output."""
+    """Give the loss; beside it the new running statistics and the output.
+
+    Of a micro-batch, with the target of the ``whole`` batch, it is the part that it adds.
+    """
     one = Pass(parameters, statistics, key, {}, kept, COMPUTE.get(precision, jnp.float32))
     if jnp.issubdtype(given.input.dtype, jnp.integer):
         output = net.run(given.input, one)
@@ -48,30 +53,9 @@ def forward(
         output = net.run(given.input.astype(COMPUTE.get(precision, jnp.float32)), one)
     wide = jax.tree.map(lambda y: y.astype(jnp.promote_types(y.dtype, jnp.float32)), output)
     with net.mark(LOSS):
-        loss = lowering_of(LOSSES, workload.loss, "jax")(wide, given.target)
+        every = given.target if whole is None else whole
+        loss = lowering_of(LOSSES, workload.loss, "jax")(wide, given.target, every)
     return loss, (one.updated, output)
-
-
-def _mean_squared_error(output: Any, target: Any) -> Any:
-    return jnp.mean(jnp.square(output - target))
-
-
-def _cross_entropy(output: Any, target: Any) -> Any:
-    logarithms = jax.nn.log_softmax(output)
-    return -jnp.mean(jnp.take_along_axis(logarithms, target[:, None], axis=1))
-
-
-def _token_cross_entropy(output: Any, target: Any) -> Any:
-    is_asked = target != MASKED
-    logarithms = jax.nn.log_softmax(output)
-    chosen = jnp.take_along_axis(logarithms, jnp.where(is_asked, target, 0)[..., None], axis=-1)
-    return -jnp.sum(jnp.where(is_asked, chosen[..., 0], 0)) / jnp.sum(is_asked)
-
-
-def _token_and_pair_cross_entropy(output: Any, target: Any) -> Any:
-    tokens, pair = output
-    of_pair = _cross_entropy(pair, target[:, -1])
-    return _token_cross_entropy(tokens, target[:, :-1]) + of_pair
 
 
 def slopes(
@@ -82,16 +66,20 @@ def slopes(
     given: Given,
     key: Optional[Any] = None,
     keeps: bool = False,
+    whole: Optional[Any] = None,
 ) -> Tuple[Arrays, Tuple[Any, Arrays, Any, Optional[Arrays]]]:
     """Give the gradients, a loss scale undone; beside them loss, running statistics and output.
 
-    If it ``keeps`` them, also what each layer gave.
+    If it ``keeps`` them, also what each layer gave. With the target of the ``whole`` batch, loss
+    and gradients are the part of them that this micro-batch adds.
     """
 
     def loss_of(parameters: Any) -> Any:
         statistics = state.statistics
         kept: Optional[Arrays] = {} if keeps else None
-        loss, beside = forward(net, workload, precision, parameters, statistics, given, key, kept)
+        loss, beside = forward(
+            net, workload, precision, parameters, statistics, given, key, kept, whole
+        )
         return loss if state.scale is None else loss * state.scale[0], (loss, *beside, kept)
 
     gradients, beside = jax.grad(loss_of, has_aux=True)(state.parameters)
@@ -100,14 +88,56 @@ def slopes(
     return gradients, beside
 
 
+def accumulated(
+    net: Lowered,
+    workload: Training,
+    precision: str,
+    state: State,
+    given: Given,
+    key: Optional[Any] = None,
+    keeps: bool = False,
+    count: int = 1,
+) -> Tuple[Arrays, Tuple[Any, Arrays, Any, Optional[Arrays]]]:
+    """Give what ``slopes`` does, of a batch in so many micro-batches; the output where it keeps.
+
+    They are scanned, so that what one keeps for its backward pass is gone when the next begins: of
+    what stands side by side XLA chooses the order itself.
+    """
+    if count == 1:
+        return slopes(net, workload, precision, state, given, key, keeps)
+
+    def add(sums: Tuple[Arrays, Any], part: Tuple[Given, Any]) -> Tuple[Any, Any]:
+        own, draw = part
+        gradients, (loss, _, output, kept) = slopes(
+            net, workload, precision, state, own, draw, keeps, given.target
+        )
+        return jax.tree.map(jnp.add, sums, (gradients, loss)), (output, kept) if keeps else None
+
+    parts = jax.tree.map(lambda one: one.reshape(count, -1, *one.shape[1:]), given)
+    draws = None if key is None else jax.random.split(key, count)
+    wide = jnp.promote_types(COMPUTE.get(precision, jnp.float32), jnp.float32)
+    nothing = jax.tree.map(jnp.zeros_like, state.parameters), jnp.zeros((), wide)
+    (gradients, loss), seen = jax.lax.scan(add, nothing, (parts, draws))
+    joined = jax.tree.map(lambda one: one.reshape(-1, *one.shape[2:]), seen)
+    output, kept = joined if keeps else (None, None)
+    return gradients, (loss, state.statistics, output, kept)
+
+
 def make_step(
-    net: Lowered, workload: Training, precision: str, batch_per_step: int, has_dropout: bool
+    net: Lowered,
+    workload: Training,
+    precision: str,
+    batch_per_step: int,
+    has_dropout: bool,
+    accumulate: int,
 ) -> Callable[[State, Given], Tuple[State, Any]]:
     """Build the step: (state, batch) -> (state, loss)."""
 
     def step(state: State, given: Given) -> Tuple[State, Any]:
         key, draw = jax.random.split(state.key) if has_dropout else (state.key, None)
-        gradients, (loss, statistics, _, _) = slopes(net, workload, precision, state, given, draw)
+        gradients, (loss, statistics, _, _) = accumulated(
+            net, workload, precision, state, given, draw, count=accumulate
+        )
         count = state.step + 1
         with net.mark(UPDATE):
             parameters, moved = update(workload, state, gradients, count, batch_per_step)
@@ -214,10 +244,4 @@ OPTIMISERS: Dict[type, Callable[..., Tuple[Any, Tuple[Any, ...]]]] = {
     SGD: _sgd,
     Adam: _adam,
     AdamW: _adamw,
-}
-LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
-    "cross-entropy": _cross_entropy,
-    "mean-squared-error": _mean_squared_error,
-    "token-cross-entropy": _token_cross_entropy,
-    "token-and-pair-cross-entropy": _token_and_pair_cross_entropy,
 }

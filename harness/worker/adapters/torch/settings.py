@@ -36,6 +36,8 @@ class Settings:
     mode: str
     saver: str = "save"
     """What takes checkpoints: save, distributed, distributed-async."""
+    accumulate: int = 1
+    """Micro-batches of a step."""
 
     @property
     def is_gpu(self) -> bool:
@@ -85,6 +87,7 @@ def apply(factors: Mapping[str, Any], options: Mapping[str, Any], place: Place) 
         is_compiled=bool(factors.get("compile")),
         mode=options.get("compile_mode") or "default",
         saver=options.get("saver") or "save",
+        accumulate=factors.get("accumulate") or 1,
     )
 
 

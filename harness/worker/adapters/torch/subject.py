@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import torch
 from torch import nn
@@ -109,13 +109,13 @@ class TorchSubject:
         if self._is_wide:
             yield from self._activations(batch[0])
         try:
-            output, loss = self._pass(batch)
+            outputs, loss = self._pass(batch)
         except TorchDynamoException as error:
             if not self._is_wide:
                 raise
             self._run_eagerly(error)
-            output, loss = self._pass(batch)
-        yield made("output", _joined(output))
+            outputs, loss = self._pass(batch)
+        yield made("output", torch.cat([_joined(one) for one in outputs]))
         yield made("loss", loss)
         for name, parameter in self._named():
             if parameter.requires_grad:
@@ -160,9 +160,8 @@ class TorchSubject:
         return named(self._trainer.network)
 
     def _pass(self, batch: Tuple[torch.Tensor, torch.Tensor]) -> Any:
-        output, loss = self._trainer.forward(*batch)
-        loss.backward()
-        return output, loss
+        outputs: List[Any] = []
+        return outputs, self._trainer.passes(*batch, outputs)
 
     def _run_eagerly(self, error: Exception) -> None:
         """Give up compiling, at no pass taken."""

@@ -7,12 +7,12 @@ that holds the weights.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 import torch
 from torch import nn
-from torch.nn import functional
 
+from harness.worker.adapters.torch.losses import COUNTED, LOSSES
 from harness.worker.adapters.torch.lowering.canonical import given_tensor, made, named
 from harness.worker.adapters.torch.lowering.initial import fill
 from harness.worker.adapters.torch.lowering.network import Lowered
@@ -23,7 +23,6 @@ from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.words import lowering_of
 from harness.worker.network.workload import (
-    MASKED,
     MOMENTS,
     SGD,
     Adam,
@@ -32,26 +31,6 @@ from harness.worker.network.workload import (
     clip,
     learning_rate,
 )
-
-
-def _token_cross_entropy(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    return functional.cross_entropy(output.flatten(0, 1), target.flatten(), ignore_index=MASKED)
-
-
-def _token_and_pair_cross_entropy(
-    output: Tuple[torch.Tensor, torch.Tensor], target: torch.Tensor
-) -> torch.Tensor:
-    tokens, pair = output
-    of_pair = functional.cross_entropy(pair, target[:, -1])
-    return _token_cross_entropy(tokens, target[:, :-1]) + of_pair
-
-
-LOSSES: Dict[str, Callable[..., torch.Tensor]] = {
-    "cross-entropy": functional.cross_entropy,
-    "mean-squared-error": functional.mse_loss,
-    "token-cross-entropy": _token_cross_entropy,
-    "token-and-pair-cross-entropy": _token_and_pair_cross_entropy,
-}
 
 KEPT = {"velocity": "momentum_buffer", "first": "exp_avg", "second": "exp_avg_sq"}
 """What torch's optimisers call what they keep."""
@@ -103,25 +82,42 @@ class Trainer:
         plain = lowering_of(OPTIMISERS, type(chosen), "torch")(chosen, self.network, rate)
         self.optimiser = self.strategy.wrap_optimiser(plain, self.network)
 
-    def forward(self, x: torch.Tensor, target: torch.Tensor) -> Any:
-        """Give the network's output and the loss, in the precision asked for."""
-        with self.settings.autocast():
-            output = self.model(x)
-            return output, self.loss_of(output, target)
-
     def step(self, x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         """Enqueue forward, loss, backward and update; give the loss where it lies."""
         self.optimiser.zero_grad()  # sets them to None, as Horovod's does
-        _, loss = self.forward(x, target)
-        if self.scaler.is_enabled():
-            self.scaler.scale(loss).backward()
-            self._clip_gradients()
-            self.scaler.step(self.optimiser)
-            self.scaler.update()
-        else:
-            loss.backward()
-            self._clip_gradients()
-            self.optimiser.step()
+        loss = self.passes(x, target)
+        self._clip_gradients()
+        self.scaler.step(self.optimiser)  # without a scale, just the optimiser's step
+        self.scaler.update()
+        return loss
+
+    def passes(
+        self, x: torch.Tensor, target: torch.Tensor, outputs: Optional[List[Any]] = None
+    ) -> torch.Tensor:
+        """Enqueue forward, loss and backward, whose gradients are added; give the loss.
+
+        What a micro-batch keeps for its backward pass is gone when the next begins, and so is its
+        output unless ``outputs`` keeps it. Ranks exchange the sum of gradients, with the last.
+        """
+        count = self.settings.accumulate
+        if count == 1:
+            return self._pass(x, target, None, outputs)
+        counted = COUNTED[self._workload.loss](target)
+        loss = torch.zeros((), device=x.device)
+        for number, (own, asked) in enumerate(zip(x.chunk(count), target.chunk(count)), start=1):
+            with self.strategy.exchanging(is_last=number == count):
+                loss = loss + self._pass(own, asked, counted, outputs)
+        return loss
+
+    def _pass(
+        self, x: torch.Tensor, target: torch.Tensor, counted: Any, outputs: Optional[List[Any]]
+    ) -> torch.Tensor:
+        with self.settings.autocast():
+            output = self.model(x)
+            loss = self.loss_of(output, target, counted)
+        self.scaler.scale(loss).backward()
+        if outputs is not None:
+            outputs.append(output)
         return loss.detach()
 
     def _clip_gradients(self) -> None:

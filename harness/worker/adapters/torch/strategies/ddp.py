@@ -6,8 +6,9 @@ of rank 0, sent before each forward pass, which is torch's default.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
-from typing import Any, Mapping
+from typing import Any, ContextManager, Mapping
 
 import torch
 from torch import distributed
@@ -30,6 +31,7 @@ class DataParallel(Strategy):
         self._communicates = communicates
         self._settings = settings
         self._bucket = {} if bucket_mb is None else {"bucket_cap_mb": bucket_mb}
+        self._wrapped: Any = None
         self._said = torch.zeros(1, dtype=torch.float64, device=settings.device)
 
     def wrap(self, network: Any) -> Any:
@@ -37,9 +39,17 @@ class DataParallel(Strategy):
         if not self._communicates:
             return network
         devices = [self._settings.device] if self._settings.is_gpu else None
-        return DistributedDataParallel(
+        self._wrapped = DistributedDataParallel(
             network, device_ids=devices, gradient_as_bucket_view=True, **self._bucket
         )
+        return self._wrapped
+
+    def exchanging(self, *, is_last: bool) -> ContextManager[Any]:
+        """Add gradients up in this rank until the last micro-batch of a step."""
+        if is_last or self._wrapped is None:
+            return contextlib.nullcontext()
+        context: ContextManager[Any] = self._wrapped.no_sync()
+        return context
 
     def agree(self, value: float) -> float:
         """Give the largest value any rank offers."""

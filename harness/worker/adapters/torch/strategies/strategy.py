@@ -7,8 +7,9 @@ only, and the papers did not use it).
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from typing import Any, Mapping
+from typing import Any, ContextManager, Mapping
 
 import torch
 
@@ -30,6 +31,11 @@ class Strategy:
     def wrap_optimiser(self, optimiser: Any, network: Any) -> Any:
         """Give what updates the weights."""
         return optimiser
+
+    def exchanging(self, *, is_last: bool) -> ContextManager[Any]:
+        """Give what a micro-batch runs in; gradients are exchanged with the last of a step."""
+        del is_last  # nobody exchanges
+        return contextlib.nullcontext()
 
     def require_gradients_before_update(self) -> None:
         """Refuse to clip gradients that are exchanged only within the update."""
