@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.analysis import numbers
@@ -30,6 +30,13 @@ _PLAIN_WITHOUT = frozenset({"compile", "decode", "container"})
 """Beside "torch compiled", "torch" says enough."""
 _FEW = 2
 """So many factors are always said; more only where cells are not told apart without them."""
+
+
+def in_order(values: Iterable[Any]) -> list[Any]:
+    """Give a factor's values without repetition: counts from the least, others as they come."""
+    seen = list({repr(one): one for one in values}.values())
+    is_counted = all(isinstance(one, int | float) and not isinstance(one, bool) for one in seen)
+    return sorted(seen) if is_counted else seen
 
 
 def factor_words(name: str, value: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.analysis import numbers
-from harness.analysis.cell_names import factor_value
+from harness.analysis.cell_names import factor_value, in_order
 from harness.analysis.ranking import machine_name
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
@@ -69,7 +69,8 @@ def between_cells(results: Results) -> Table:
     columns = (Column("what", "what", "name"), Column("values", "values", "long"))
     rows: list[tuple[Any, ...]] = []
     for name in dict.fromkeys(("workload", "framework", "strategy", *results.varied)):
-        seen = dict.fromkeys(_word(name, factor_value(cell, name)) for cell in results.cells)
+        values = in_order(factor_value(cell, name) for cell in results.cells)
+        seen = dict.fromkeys(_word(name, value) for value in values)
         if len(seen) > 1:
             rows.append((name.replace("_", " "), ", ".join(seen)))
     for framework in dict.fromkeys(c.framework for c in results.cells):

@@ -91,6 +91,12 @@ def machine_name(run: RunInfo) -> str:
     return str(run.platform.get("title") or run.platform.get("name") or run.name)
 
 
+def side_word(runs: Sequence[RunInfo]) -> str:
+    """Say what several runs are told apart by: their machines, or themselves on one machine."""
+    machines = {machine_name(run) for run in runs}
+    return "machine" if len(machines) == len(runs) else "run"
+
+
 def in_sentence(title: str) -> str:
     """Lower the article of a title, nothing else: names keep their capitals."""
     first, _, rest = title.partition(" ")

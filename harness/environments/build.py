@@ -14,7 +14,7 @@ from harness.environments import cache, verify
 from harness.environments.cache import Environment
 from harness.environments.lock import EnvironmentReference, Lock, load_lock
 from harness.environments.package_index.pip import Item, NotOffered
-from harness.errors import BakeoffError, Unavailable
+from harness.errors import Unavailable, UsageError
 from harness.units import decimal_size
 
 
@@ -36,7 +36,7 @@ def lock_to_build(reference: EnvironmentReference) -> Lock:
     """Load a lock; refuse one that only says which Python to use."""
     lock = load_lock(reference.lock)
     if not lock.is_built_for(reference):
-        raise BakeoffError(f"{reference}: there is nothing to build; a Python is used as it is.")
+        raise UsageError(f"{reference}: there is nothing to build; a Python is used as it is.")
     return lock
 
 

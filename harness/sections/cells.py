@@ -10,6 +10,7 @@ from harness.analysis.cell_names import factor_value
 from harness.analysis.context.closest_figure import Match, normal
 from harness.analysis.context.derived import Derived, derived, work_per_joule
 from harness.analysis.evidence import Evidence
+from harness.analysis.ranking import side_word
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, Brief, Note, Sheet
@@ -141,7 +142,7 @@ def cells(results: Results, normal: Mapping[tuple[str, str], Match]) -> Table:
         Column("cell", "cell", "name"),
         Column("workload", "workload", "name"),
         Column("framework", "framework", "name"),
-        Column("machine", "machine", "name"),
+        Column("machine", side_word(results.runs), "name"),
         *(Column(f"factor_{name}", name.replace("_", " "), "name") for name in factors),
         *_AFTER_FACTORS,
     )

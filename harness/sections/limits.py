@@ -27,7 +27,7 @@ _CEILINGS = (
     Column("threads", "threads", "count"),
     Column("reached", "at most", "number"),
     Column("unit", "unit"),
-    Column("measured_in", "windows in", "path"),
+    Column("measured_in", "measured", "path"),
 )
 _HOW = (
     "A step is divided among what its multiplications and its memory need at the most that was "
@@ -52,10 +52,11 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         return
     sentences = tuple((name, f"{sentence(one)}.") for name, one in named)
     rows = tuple(row for name, one in named for row in _rows(name, one))
-    parts = {name: tuple((row[2], row[3]) for row in _rows(name, one)) for name, one in named}
-    order = (*CAUSES.values(), UNMARKED)
+    parts = {name: {row[2]: row[3] for row in _rows(name, one)} for name, one in named}
+    kinds = {kind for pieces in parts.values() for kind in pieces}
+    order = [kind for kind in (*CAUSES.values(), UNMARKED) if kind in kinds]
     bars = tuple(
-        (name, tuple(sorted(pieces, key=lambda one: order.index(one[0]))))
+        (name, tuple((kind, pieces.get(kind, 0.0)) for kind in order))
         for name, pieces in parts.items()
     )
     yield Note(_HOW)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.analysis.context.interval_words import is_brought
 from harness.analysis.evidence import Evidence
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
@@ -19,7 +20,6 @@ from harness.verdicts.credibility.plausible import rate_in_words
 from harness.verdicts.results import CellResult, TrialResult
 
 _MOST_LISTED = 1500
-_UNFOLDED = 24
 _MOST_DRAWN = 120
 _COLUMNS = (
     Column("workload", "workload", "name"),
@@ -131,7 +131,7 @@ def _listed(table: Table) -> Fold:
             "bakeoff export --table trials)"
         )
     by = ("outcome", "verdict")
-    return Fold(title, (Sheet(table, by, rows),), is_open=len(rows) <= _UNFOLDED)
+    return Fold(title, (Sheet(table, by, rows),))
 
 
 def _tolerated(results: Results) -> Iterator[str]:
@@ -160,6 +160,12 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         "the cell's rate, the band its interval. A cross was not counted; the reason stands below "
         "it. The button below a drawing shows each cell around its own rate instead."
     )
+    if any(is_brought(cell) for cell in results.cells):
+        yield Note(
+            "Where blocks tell a cell's ratio to the reference better than its own rates do, as "
+            "by turns, its line and band are moved so that they have that ratio, and may lie "
+            "beside its dots."
+        )
     for tolerated in _tolerated(results):
         yield Note(tolerated)
     for ranking in results.rankings:

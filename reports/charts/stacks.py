@@ -48,6 +48,8 @@ def stacks(
         top, left = line + 28 + (row + 1) * tall - _ROW, begin
         bar = [text(0, top - 6 if narrow else top + 14, title)]
         for part, amount in pieces:
+            if not amount:  # it only keeps its place in the legend
+                continue
             said = element("title", f"{escape(part)}: {shown(amount)}")
             kind = f"p{parts.index(part) % 8 + 1} part"
             bar.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from harness.analysis.tables import Table, selected, shown, without
@@ -10,7 +11,10 @@ _TELLING = {
     "ranking": "workload cell unit rate rate_interval trials ratio ratio_interval answer",
     "scaling": "workload cell batch devices unit rate efficiency efficiency_interval trials "
     "node_hours_per_epoch",
+    "why": "part difference_ms interval_ms share slower_s faster_s",
 }
+_NUMBER = re.compile(r"-\d+$")
+"""Of tables that a page has several of: ``why-1`` and ``why-2`` tell the same."""
 _IN_WORDS = frozenset({"workload", "unit", "batch", "trials", "level"})
 """Columns that a caption can say where all rows have the same."""
 
@@ -19,9 +23,10 @@ def for_paper(table: Table, columns: Sequence[str]) -> tuple[Table, tuple[str, .
     """Give the columns asked for, or the telling ones and what is the same in all rows."""
     if columns:
         return selected(table, columns), ()
-    if table.name not in _TELLING:
+    telling = _TELLING.get(_NUMBER.sub("", table.name))
+    if telling is None:
         return table, ()
-    chosen = selected(table, _TELLING[table.name].split())
+    chosen = selected(table, telling.split())
     same = {}
     for index, column in enumerate(chosen.columns):
         values = {shown(column, row[index]) for row in chosen.rows}

@@ -104,7 +104,8 @@ class ResultsFile(Summary):
 
 def summary(results: Results, evidence: Evidence | None = None) -> Summary:
     """Say the answer, the warnings and the rankings as values."""
-    told, held = answer(results), limits(results, evidence or Evidence())
+    held = limits(results, evidence or Evidence())
+    told = answer(results, held)
     return Summary(
         version=VERSION,
         title=results.title,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from harness.analysis import numbers
+from harness.analysis.context.interval_words import in_words
 from harness.analysis.context.machine_words import header
 from harness.analysis.results import Results
-from harness.verdicts.results import Interval
 
 
 def caption(results: Results, title: str, *more: str) -> str:
@@ -29,11 +26,5 @@ def _trials(results: Results) -> str:
 
 def intervals(results: Results) -> str:
     """Say what the intervals of rates are, and at which level they hold."""
-    found = dict.fromkeys(
-        f"{one.meaning}, {numbers.number(100 * one.level)} %" for one in _of(results)
-    )
-    return f"Intervals of rates: {'; '.join(found)}" if found else ""
-
-
-def _of(results: Results) -> Iterator[Interval]:
-    return (cell.rate.interval for cell in results.cells if cell.rate and cell.rate.interval)
+    known = [cell for cell in results.cells if cell.rate and cell.rate.interval]
+    return f"Intervals of rates: {in_words(known)}" if known else ""

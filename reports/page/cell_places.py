@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.analysis.cell_names import factor_value, factor_words
 from harness.analysis.context.run_again import only, run_again
+from harness.analysis.ranking import side_word
 from harness.analysis.results import Results
 from harness.verdicts.results import CellResult
 
@@ -61,7 +62,11 @@ def _data(results: Results, anchors: Mapping[tuple[str, str], str]) -> str:
     }
     told: dict[str, Any] = {
         "factors": [
-            [name.replace("_", " "), *map(list, zip(*seen[name], strict=True))] for name in factors
+            [
+                side_word(results.runs) if name == "machine" else name.replace("_", " "),
+                *map(list, zip(*seen[name], strict=True)),
+            ]
+            for name in factors
         ],
         "cells": cells,
         "runs": [[run.name, run_again(run)] for run in results.runs],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from harness.analysis.context.machine_words import header
 from harness.analysis.evidence import Evidence
 from harness.analysis.limits.holding_back import limits
+from harness.analysis.ranking import side_word
 from harness.analysis.results import Results
 from harness.sections.contract.section import RANKINGS, sections
 from reports.charts.colours import colours_of
@@ -99,10 +100,8 @@ def _inline(*, zoom: bool) -> _Inline:
     return _Inline(tuple(styles), tuple(scripts))
 
 
-def _answer(results: Results, comparison: Versus | None, missing: Sequence[str]) -> Answer:
+def _answer(told: Answer, comparison: Versus | None) -> Answer:
     """Say what the page leads with: of two compared runs, what changed."""
-    told = answer(results)
-    told = replace(told, warnings=(*told.warnings, *missing))
     if comparison is None:
         return told
     from reports.page import changes  # brings numpy, which a page of one run does without
@@ -130,12 +129,14 @@ def render(
     """
     evidence = evidence or Evidence()
     found = sections(results, evidence)
-    told = _answer(results, evidence.comparison, found.missing)
+    held = limits(results, evidence)
+    told = answer(results, held)
+    told = replace(told, warnings=(*told.warnings, *found.missing))
+    told = _answer(told, evidence.comparison)
     links, colours = Links.of(results, place), colours_of(results)
     packed = packings(block for made in found.made for block in made.blocks)
     places = CellPlaces.of(results)
     canvas = Canvas(links, places, colours, packed, readings or {})
-    held = limits(results, evidence)
     drawn = [(made, shown(made.blocks, canvas)) for made in found.made if made.is_on_page]
     return (
         _templates()
@@ -152,6 +153,7 @@ def render(
             is_large=sum(len(cell.trials) for cell in results.cells) > _LARGE,
             inline=_inline(zoom=bool(packed)),
             several_runs=len(results.runs) > 1,
+            side_word=side_word(results.runs),
             simulated=SIMULATED if results.is_simulated else "",
             machines=header(results),
             cells=places.data,

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis import numbers
-from harness.analysis.blocks.how_measured import how_measured
+from harness.analysis.blocks.how_measured import sentences
+from harness.analysis.context.interval_words import in_words
 from harness.analysis.limits.holding_back import Limit
 from harness.analysis.limits.words import sentence, short
 from harness.analysis.ranking import Ranking
@@ -51,7 +52,6 @@ class Row:
     bar: str
     rate: str
     interval: str
-    meaning: str
     n: int
     ratio: str
     ratio_interval: str
@@ -86,6 +86,8 @@ class Chart:
     has_comparison: bool
     has_ratio_interval: bool
     note: str
+    measured: tuple[str, ...]
+    """How its cells shared the machine: what a reader should know first, then the rest."""
 
     @property
     def rest(self) -> int:
@@ -127,7 +129,6 @@ def _row(
         bar=bars.bar(cell.rate, top=top, colour=colour, faint=greyed) if cell.rate else "",
         rate=rate,
         interval=interval,
-        meaning=_meaning(cell),
         n=cell.rate.n if cell.rate else 0,
         ratio=numbers.ratio(compared.ratio, between) if compared and not is_reference else "",
         ratio_interval=numbers.ratio_bracket(between, compared.ratio) if compared else "",
@@ -140,13 +141,6 @@ def _row(
         state=cell.gate.state,
         greyed=greyed,
     )
-
-
-def _meaning(cell: CellResult) -> str:
-    if cell.rate is None or cell.rate.interval is None:
-        return "too few trials for an interval"
-    interval = cell.rate.interval
-    return f"{interval.meaning}, {interval.level * 100:.1f} %"
 
 
 def chart(
@@ -182,19 +176,19 @@ def chart(
         has_held=any(row.held for row in rows),
         has_comparison=any(row.answer for row in rows),
         has_ratio_interval=any(row.ratio_interval for row in rows),
-        note=" ".join(filter(None, (_note(rows), how_measured(ranking)))),
+        note=_note(rows, in_words(listed)),
+        measured=sentences(ranking),
     )
 
 
-def _note(rows: Sequence[Row]) -> str:
+def _note(rows: Sequence[Row], intervals: str) -> str:
     """Say what bars, whiskers and marks are."""
     if not rows:
         return "No cell has a figure."
     least, most = min(row.n for row in rows), max(row.n for row in rows)
     trials = "1 trial" if most == 1 else f"{most} trials"
     trials = trials if least == most else f"{least} to {most} trials"
-    meanings = list(dict.fromkeys(row.meaning for row in rows))
-    whiskers = "" if most == 1 else f", whiskers intervals: {'; '.join(meanings)}"
+    whiskers = "" if most == 1 else f", whiskers intervals: {intervals}"
     bars = "rates, without intervals" if most == 1 else "geometric means"
     marks = dict.fromkeys(f"{r.mark} {r.state}" for r in rows if r.mark and r.state != "equivalent")
     said = f"{trials} per cell. Bars are {bars}{whiskers}."

@@ -5,11 +5,12 @@ The page, the terminal and the end of a run all speak with these sentences.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis import numbers
 from harness.analysis.effects.words import sentences as effect_sentences
+from harness.analysis.limits.holding_back import Limit
 from harness.analysis.ranking import Ranking, in_sentence, machine_name, of_run
 from harness.analysis.results import Results
 from harness.analysis.scaling.efficiency import how_far
@@ -172,8 +173,8 @@ def _warnings(results: Results, ranked: Sequence[Ranking]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*told, *results.warnings)))
 
 
-def answer(results: Results) -> Answer:
-    """Say everything that belongs on the first screen."""
+def answer(results: Results, held: Mapping[str, Limit] | None = None) -> Answer:
+    """Say everything that belongs on the first screen; ``held`` is what holds cells back."""
     ranked = results.rankings
     told = [_sentence(results, one) for one in ranked]
     sentences = [(one.workload, text) for one, text in zip(ranked, told, strict=True)]
@@ -185,7 +186,7 @@ def answer(results: Results) -> Answer:
         question=_question(results, ranked),
         sentences=tuple(sentences) or (("", "Nothing was measured."),),
         basis=basis(results, ranked),
-        cards=cards(results, ranked),
+        cards=cards(results, ranked, held or {}),
         warnings=_warnings(results, ranked),
         rankings=ranked,
     )

@@ -1,14 +1,16 @@
-"""Fill the four cards: the fastest, the thriftiest, are two apart, how far to trust."""
+"""Fill the four cards: the fastest, what it costs or lacks, are two apart, how far to trust."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness import units
 from harness.analysis import numbers
 from harness.analysis.context.derived import work_per_joule
-from harness.analysis.ranking import Ranking, of_run
+from harness.analysis.limits.holding_back import Limit
+from harness.analysis.limits.words import short
+from harness.analysis.ranking import Ranking, of_run, side_word
 from harness.analysis.results import Results
 from harness.analysis.scaling.efficiency import enough_up_to
 from harness.analysis.scaling.scaling import ScalingLine, lines_of_all
@@ -18,6 +20,8 @@ from harness.verdicts.results import CellResult, TrialResult
 from harness.verdicts.thresholds import TOLERABLE
 
 _FASTEST = "Fastest"
+_THRIFTIEST = "Most work per joule"
+_HELD = "What holds the fastest back"
 _CLEAR = ("faster", "slower")
 
 
@@ -30,10 +34,19 @@ class Card:
     detail: str
 
 
-def cards(results: Results, ranked: Sequence[Ranking]) -> tuple[Card, ...]:
-    """Give all four."""
+def cards(
+    results: Results, ranked: Sequence[Ranking], held: Mapping[str, Limit]
+) -> tuple[Card, ...]:
+    """Give all four; where no energy was measured, what holds the fastest back, if that is known.
+
+    ``held`` says by its key what holds a cell back.
+    """
     raced = [ranking for ranking in ranked if ranking.sizes < 2] or ranked
-    return _fastest(raced), _thriftiest(raced), _apart(raced), _trust(results)
+    second = _thriftiest(raced) or _held_back(raced, held) or _NO_ENERGY
+    return _fastest(raced), second, _apart(raced), _trust(results)
+
+
+_NO_ENERGY = Card(_THRIFTIEST, numbers.UNKNOWN, "energy was not measured here")
 
 
 def top_two(ranking: Ranking) -> tuple[str, str]:
@@ -64,7 +77,7 @@ def _fastest(ranked: Sequence[Ranking]) -> Card:
     found = [r for r in ranked if r.cells]
     if not found:
         return Card(_FASTEST, numbers.UNKNOWN, "no trial gave a number")
-    best = [(r, max(r.cells, key=lambda c: c.rate.value if c.rate else 0.0)) for r in found]
+    best = [(r, _leader(r)) for r in found]
     if len(best) == 1:
         ranking, cell = best[0]
         value, interval = numbers.estimate(cell.rate)
@@ -76,8 +89,25 @@ def _fastest(ranked: Sequence[Ranking]) -> Card:
     return Card(_FASTEST, value, "; ".join(each))
 
 
-def _thriftiest(ranked: Sequence[Ranking]) -> Card:
-    title = "Most work per joule"
+def _leader(ranking: Ranking) -> CellResult:
+    return max(ranking.cells, key=lambda cell: cell.rate.value if cell.rate else 0.0)
+
+
+def _held_back(ranked: Sequence[Ranking], held: Mapping[str, Limit]) -> Card | None:
+    """Say what holds the fastest back; None where no step was divided."""
+    best = [(one, _leader(one)) for one in ranked if one.cells]
+    known = [(one, cell, short(held[cell.key])) for one, cell in best if cell.key in held]
+    if not known:
+        return None
+    values = {said for _, _, said in known}
+    value = values.pop() if len(values) == 1 else _depends(ranked)
+    if len(known) == 1:
+        return Card(_HELD, value, known[0][0].name(known[0][1]))
+    return Card(_HELD, value, "; ".join(f"{one.workload}: {said}" for one, _, said in known))
+
+
+def _thriftiest(ranked: Sequence[Ranking]) -> Card | None:
+    """Name what does most for its energy; None where none was measured."""
     best: list[tuple[Ranking, CellResult, float]] = []
     for ranking in ranked:
         known = [(work, cell) for cell in ranking.cells if (work := work_per_joule(cell))]
@@ -85,7 +115,7 @@ def _thriftiest(ranked: Sequence[Ranking]) -> Card:
             work, cell = max(known, key=lambda pair: pair[0])
             best.append((ranking, cell, work))
     if not best:
-        return Card(title, numbers.UNKNOWN, "energy was not measured here")
+        return None
     names, details = [], []
     for ranking, cell, work in best:
         names.append(_on(ranking, cell))
@@ -94,7 +124,7 @@ def _thriftiest(ranked: Sequence[Ranking]) -> Card:
         unit = ranking.unit.removesuffix("/s")
         details.append(f"{workload}{name}{numbers.number(work)} {unit} per joule")
     value = names[0] if len(set(names)) == 1 else _depends(ranked)
-    return Card(title, value, "; ".join(details))
+    return Card(_THRIFTIEST, value, "; ".join(details))
 
 
 def _depends(ranked: Sequence[Ranking]) -> str:
@@ -124,7 +154,8 @@ def _apart(ranked: Sequence[Ranking]) -> Card:
     if len(found) == 1:
         return Card(title, found[0][1], found[0][2])
     values = {value for _, value, _ in found}
-    depends = _depends(ranked) if len(ranked) > 1 else "Depends on the machine"
+    on_side = f"Depends on the {side_word(ranked[0].runs)}"
+    depends = _depends(ranked) if len(ranked) > 1 else on_side
     value = values.pop() if len(values) == 1 else depends
     return Card(title, value, "; ".join(f"{where}: {v.lower()}" for where, v, _ in found))
 

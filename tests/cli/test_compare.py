@@ -200,7 +200,7 @@ def test_a_cell_that_computes_something_else_is_refused(before: Path, tmp_path: 
 
 
 def test_a_run_is_not_compared_with_itself(before: Path) -> None:
-    with pytest.raises(RunError, match="does not differ from itself"):
+    with pytest.raises(UsageError, match="does not differ from itself"):
         compare(before, before)
 
 

@@ -110,7 +110,7 @@ def test_a_misspelt_environment_stops_before_anything_is_built(
 
 def test_what_is_used_as_it_is_is_not_built(tiny: TinyFramework, bakeoff: Command) -> None:
     code, _, err = bakeoff("env", "create", "null")
-    assert (code, err.strip()) == (1, "null: there is nothing to build; a Python is used as it is.")
+    assert (code, err.strip()) == (2, "null: there is nothing to build; a Python is used as it is.")
 
 
 def test_the_table_names_every_lock(tiny: TinyFramework, bakeoff: Command) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from harness.analysis.limits.holding_back import Limit
+from harness.analysis.ranking import side_word
 from reports.text.answer import answer, sentence
 from reports.text.cards import top_two
 from tests.reports import samples
@@ -266,3 +268,28 @@ def test_a_run_that_asks_only_how_far_things_scale_is_answered_by_efficiency():
     (card,) = (one for one in told.cards if one.title == "At least 80 % efficient up to")
     assert card.value == "Depends on the cell"
     assert card.detail == "torch ddp: 8 devices; torch horovod: 4 devices"
+
+
+def test_where_no_energy_is_known_a_card_says_what_holds_the_fastest_back():
+    results = samples.demo()
+    ranking = only(results)
+    fastest, *others = ranking.cells
+    held = {fastest.key: bound(fastest, "kernel-bound", 0.7), others[0].key: bound(others[0])}
+    results = dataclasses.replace(results, cells=tuple(ranking.cells))
+    card = answer(results, held).cards[1]
+    assert card.title == "What holds the fastest back"
+    assert (card.value, card.detail) == ("kernel-bound 70 %", ranking.name(fastest))
+    watts = [100.0] * len(results.cells)
+    assert answer(with_power(results, watts), held).cards[1].title == "Most work per joule"
+
+
+def bound(cell, verdict="host-bound", share=0.4):
+    """Give what holds a cell back, as far as a card asks."""
+    return Limit(cell, verdict, {"kernels": share}, 0.0, (), None, None, (), None)
+
+
+def test_of_two_runs_on_one_machine_an_answer_depends_on_the_run():
+    results = samples.two_runs()
+    assert side_word(results.runs) == "machine"
+    here = results.runs[0]
+    assert side_word((here, dataclasses.replace(here, name="again"))) == "run"

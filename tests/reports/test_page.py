@@ -16,6 +16,7 @@ import pytest
 from harness.analysis.analyse import analyse
 from harness.analysis.evidence import Evidence
 from harness.store.dataset import Dataset
+from harness.verdicts.results import BROUGHT
 from reports.page.page import render
 from reports.text.answer import answer
 from tests import runs
@@ -153,6 +154,28 @@ def test_dots_of_a_workload_share_an_axis_of_rates():
     assert float(slow) < float(fast)
 
 
+def test_a_rate_that_was_moved_to_its_blocks_is_explained_once_and_where_it_leaves_its_dots():
+    def moved(cell):
+        if cell.comparison.answer == "reference":
+            return cell
+        span = dataclasses.replace(cell.rate.interval, meaning=samples.MEANING + BROUGHT)
+        return dataclasses.replace(cell, rate=dataclasses.replace(cell.rate, interval=span))
+
+    here = samples.demo()
+    page = render(dataclasses.replace(here, cells=tuple(map(moved, here.cells))))
+    why = "rates are moved so that they have the ratios measured within blocks"
+    assert f"whiskers intervals: {samples.MEANING}, 96.9 %; {why}." in page
+    assert BROUGHT not in page
+    assert "may lie beside its dots" in page
+    assert "may lie beside its dots" not in render(here)
+
+
+def test_what_is_told_by_dots_is_folded_as_a_table_however_few_trials_there_are():
+    few = dataclasses.replace(samples.demo(), cells=samples.demo().cells[:2])
+    (fold,) = re.findall(r"<details[^>]*><summary>All \d+ trials as a table", render(few))
+    assert " open" not in fold
+
+
 def test_from_twenty_cells_on_a_page_leads_with_what_factors_do():
     page = render(samples.factorial())
     answer = page.split('<p class="answer')[1].split("</p>")[0]
@@ -181,6 +204,7 @@ def test_failures_are_a_matrix_with_one_example_each_and_the_rest_folded():
     assert "batch 128 36 6 6" in told
     assert "precision fp32 90 0 6" in told
     assert told.count("no end after 30 min") == 1 + 6
+    assert re.findall(r"batch (\d+) 36", told) == ["8", "16", "32", "64", "128"]
     assert "All 12 cells" in told
     assert "and 3 more cells: no number (no end after 30 min)" in page
 

@@ -15,9 +15,11 @@ from PIL import Image
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.scaling.scaling import scaling
+from harness.analysis.tables import Column, Table
 from harness.cli.verbs.export import command as export
 from harness.errors import UsageError
 from harness.sections.ranking import ranking
+from harness.verdicts.results import Interval
 from reports.exports.formats import bibtex, latex, markdown, methods
 from reports.exports.paper_tables import for_paper
 from reports.figures.captions import caption
@@ -132,6 +134,25 @@ def test_columns_that_nobody_chose_are_left_out_until_the_others_fit():
     assert told.startswith("% left out, as it is too wide: answer\n")
     assert "torch bf16" in told
     assert "0.800 {[}0.785, 0.815{]}" in told
+
+
+def test_of_why_two_cells_differ_a_column_of_a_paper_keeps_the_difference():
+    columns = [
+        ("slower", "slower cell", "name"),
+        ("part", "part of the step", "name"),
+        ("slower_s", "time in the slower", "seconds"),
+        ("faster_s", "time in the faster", "seconds"),
+        ("difference_ms", "difference, ms", "number"),
+        ("interval_ms", "interval", "interval"),
+        ("share", "of the difference", "share"),
+        ("slower_operations", "slower cell's operations", "long"),
+    ]
+    span = Interval(0.0163, 0.0668, 0.95, "")
+    row = ("torch fp32", "block/conv1, backward", 2e-4, 1e-4, 0.0415, span, 0.3, "1 × aten::add_")
+    table = Table("why-2", "Why", tuple(Column(*one) for one in columns), (row,))
+    told = _table(table, samples.demo(), COLUMN_MM)
+    assert "part of the step & difference, ms & of the difference" in told
+    assert "0.0415 {[}0.0163, 0.0668{]}" in told
 
 
 @pytest.mark.parametrize("name", ["ranking", "trials", "scaling", "step-time"])

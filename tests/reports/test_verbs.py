@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,14 @@ def test_report_writes_into_the_run_directory(recorded):
     place = invoke(report, recorded).stdout.strip()
     assert place == str(recorded / "report.html")
     assert (recorded / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_page_that_goes_into_a_pipe_is_all_that_goes_there(recorded):
+    program = "from harness.cli.main import main; main()"
+    words = [sys.executable, "-c", program, "report", str(recorded), "--output", "/dev/stdout"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("</html>")
+    assert done.stderr.strip() == "/dev/stdout"
 
 
 def test_a_folder_of_runs_is_one_page_side_by_side(tmp_path, recorded):

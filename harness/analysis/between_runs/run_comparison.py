@@ -14,7 +14,7 @@ from harness.analysis.between_runs.changes import told_changes
 from harness.analysis.between_runs.metrics import METRICS, Metric, logs
 from harness.analysis.between_runs.repeated_runs import known_scatter, session, sessions
 from harness.analysis.differences import flatten
-from harness.errors import RunError
+from harness.errors import RunError, UsageError
 from harness.stats.between_runs.sessions import Scatter
 from harness.stats.between_runs.unpaired import Change
 from harness.store.dataset import Dataset
@@ -88,7 +88,7 @@ def versus(
     if first.info.is_simulated != second.info.is_simulated:
         raise RunError("What a model said is not compared with what was measured.")
     if first.paths.root == second.paths.root:
-        raise RunError(f"{first.info.directory}: a run does not differ from itself; name two runs")
+        raise UsageError(f"{first.info.directory}: a run does not differ from itself; name two")
     # what differs between two cells is told by name and value apart: secrets go before that
     old = {cell.key: redact_values(cell) for cell in estimate_cells(before)[first.info.name]}
     new = {cell.key: redact_values(cell) for cell in estimate_cells(after)[second.info.name]}

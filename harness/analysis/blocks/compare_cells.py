@@ -19,7 +19,7 @@ from harness.stats import compare, losses
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.store.layout import PILOT
 from harness.store.records import RunRecord
-from harness.verdicts.results import CellResult, Comparison, Estimate, Interval, scaled
+from harness.verdicts.results import BROUGHT, CellResult, Comparison, Estimate, Interval, scaled
 from harness.verdicts.thresholds import rejecting
 
 CONTENDED = "contended"
@@ -249,7 +249,7 @@ def _beside(base: Estimate | None, cell: CellResult, ratio: float | None) -> Cel
 def _scaled(of: Estimate, factor: float) -> Estimate:
     interval = of.interval
     if interval is not None:
-        meaning = f"{interval.meaning}, brought to the reference's blocks"
+        meaning = f"{interval.meaning}{BROUGHT}"
         interval = replace(scaled(interval, factor), meaning=meaning)
     return replace(of, value=of.value * factor, interval=interval)
 

@@ -20,13 +20,18 @@ _NAMED = 4
 
 
 def how_measured(ranking: Ranking) -> str:
+    """Say it in one paragraph."""
+    return " ".join(sentences(ranking))
+
+
+def sentences(ranking: Ranking) -> tuple[str, ...]:
     """Say it in sentences; nothing where no study of these cells lets trials take turns.
 
     Nor of a cell that has nobody to take turns with.
     """
     if len(ranking.cells) + len(ranking.set_aside) < 2:
-        return ""
-    return " ".join(_sentences(ranking))
+        return ()
+    return tuple(_sentences(ranking))
 
 
 def _sentences(ranking: Ranking) -> Iterator[str]:

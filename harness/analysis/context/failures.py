@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.cell_names import factor_value
+from harness.analysis.cell_names import factor_value, in_order
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.store.outcome import Ended
@@ -67,9 +67,10 @@ def by_level(
     failed = {(one.cell.run, one.cell.key): one.kind for one in of}
     rows: list[tuple[str, str, int, Mapping[str, int]]] = []
     for name in dict.fromkeys(("workload", "framework", *results.varied)):
-        levels: dict[str, list[CellResult]] = {}
+        values = in_order(factor_value(cell, name) for cell in results.cells)
+        levels: dict[str, list[CellResult]] = {str(value): [] for value in values}
         for cell in results.cells:
-            levels.setdefault(str(factor_value(cell, name)), []).append(cell)
+            levels[str(factor_value(cell, name))].append(cell)
         if not 1 < len(levels) <= _MOST_LEVELS:
             continue
         for level, cells in levels.items():

@@ -77,8 +77,8 @@ def timed_shares(cell: CellResult, of: Attribution | str) -> StepShares | str:
     shares = step_shares(of)
     why = _disturbance(cell, shares)
     if why:
-        bound = f"at most {DISTURBED:.0%} may differ; `bakeoff resume` traces again"
-        return f"disturbed: {why}, and explain nothing ({bound})"
+        bound = f"more than {numbers.share(DISTURBED)}; `bakeoff resume` traces again"
+        return f"disturbed: {why}, too far off to explain anything ({bound})"
     rest = 1 - waited(cell)
     parts = {
         key: replace(part, mean=part.mean * rest, error=part.error * rest)
@@ -99,7 +99,7 @@ def _disturbance(cell: CellResult, shares: StepShares) -> str:
     for slowed, meanwhile in _slowed(cell, shares):
         if abs(slowed) > DISTURBED:
             way = "longer" if slowed > 0 else "shorter"
-            return f"its steps took {abs(slowed):.0%} {way} {meanwhile}"
+            return f"its steps took {abs(slowed) * 100:.1f} % {way} {meanwhile}"
     return ""
 
 

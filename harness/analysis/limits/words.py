@@ -24,7 +24,7 @@ _NAMED = 2
 CAUSES = {
     COMPUTING: "computing",
     MOVING: "memory",
-    KERNELS: "operations beyond both",
+    KERNELS: "operations beyond what is needed",
     UNDIVIDED: "operations, not divided",
     HOST: "nothing ran (host)",
     WAITING: "waiting for input",

@@ -9,7 +9,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.light_numpy import import_numpy
-from harness.cli.output import emit
+from harness.cli.output import emit, note
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,10 @@ def command(
             raise
         raise RunError(f"{problem}\n`--output page.html` writes it to another place.") from None
     page = Page(place.resolve(), written.data and written.data.resolve())
-    emit(page, lambda: str(place), as_json=as_json)
+    if written.data is None and not as_json:
+        note(str(place))  # what the pipe takes is the page alone
+    else:
+        emit(page, lambda: str(place), as_json=as_json)
     if open_it:
         import webbrowser
 
