@@ -9,7 +9,7 @@ from harness.analysis.limits.holding_back import SINGLE, Limit, limits
 from harness.analysis.limits.words import CAUSES, RATES, UNMARKED, sentence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Brief, Chart, Facts, Note, Sheet, Stacks
+from harness.sections.contract.blocks import Block, Brief, Chart, Facts, Fold, Note, Sheet, Stacks
 from harness.sections.contract.section import Section
 
 _COLUMNS = (
@@ -76,7 +76,8 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         )
         for one in evidence.ceilings or ()
     )
-    yield Sheet(Table("ceilings", "What kernels reached at most", _CEILINGS, ceilings))
+    reached = Table("ceilings", "What kernels reached at most", _CEILINGS, ceilings)
+    yield Fold("What kernels reached at most on this machine", (Sheet(reached),), is_printed=True)
 
 
 SECTION = Section(

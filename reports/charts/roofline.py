@@ -49,6 +49,7 @@ def roofline(
         drawn.append(element("line", class_="axis", x1=start, x2=x.end, y1=level, y2=level))
         label = f"{ceiling.name} ({ceiling.how})"
         drawn.append(text(x.end, level - 5, label, text_anchor="end"))
+    levels: list[float] = []
     for ceiling in slopes:
         assert ceiling.bytes_per_s is not None
         left = max(x.low, y.low / ceiling.bytes_per_s)
@@ -56,7 +57,7 @@ def roofline(
         low, high = left * ceiling.bytes_per_s, right * ceiling.bytes_per_s
         drawn.append(element("line", class_="axis", x1=x(left), x2=x(right), y1=y(low), y2=y(high)))
         drawn.append(text(x(left) + 24, y(low) + 8, f"{ceiling.name} ({ceiling.how})"))
-    levels: list[float] = []
+        levels.append(y(low) + 8)
     for index, point in enumerate(points):
         across, up = x(point.intensity), y(point.flops)
         kind, below = f"s{index % 8 + 1}", _HEIGHT + (index + 1) * _ENTRY
@@ -67,7 +68,7 @@ def roofline(
         else:
             is_right = across > (x.start + x.end) / 2
             aside, anchor = (across - 9, "end") if is_right else (across + 9, None)
-            level = free_level(up + 4, levels)
+            level = free_level(up + 4, levels, _HEIGHT - _BOTTOM - 4)
             drawn.append(text(aside, level, point.name, text_anchor=anchor))
     height = _HEIGHT + len(points) * _ENTRY + 6 if narrow else _HEIGHT
     return picture(width, height, "".join(drawn), label="Roofline", name=name)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from math import inf
 
 _LINE = 14.0
 
@@ -49,12 +50,15 @@ def whisker(low: float, high: float, y: float) -> list[str]:
     ]
 
 
-def free_level(wanted: float, taken: list[float]) -> float:
-    """Give the first level from the wanted one downwards at which no other words stand."""
-    while any(abs(wanted - other) < _LINE for other in taken):
-        wanted += 1.0
-    taken.append(wanted)
-    return wanted
+def free_level(wanted: float, taken: list[float], lowest: float = inf) -> float:
+    """Give the first level from the wanted one at which no other words stand: down, then up."""
+    level, step = wanted, 1.0
+    while any(abs(level - other) < _LINE for other in taken):
+        level += step
+        if level > lowest:
+            level, step = wanted, -1.0
+    taken.append(level)
+    return level
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness import units
 from harness.analysis import numbers
 from harness.analysis.context.derived import work_per_joule
-from harness.analysis.limits.holding_back import Limit
+from harness.analysis.limits.holding_back import NOT_KNOWN, Limit
 from harness.analysis.limits.words import short
 from harness.analysis.ranking import Ranking, of_run, side_word
 from harness.analysis.results import Results
@@ -102,7 +102,9 @@ def _held_back(ranked: Sequence[Ranking], held: Mapping[str, Limit]) -> Card | N
     values = {said for _, _, said in known}
     value = values.pop() if len(values) == 1 else _depends(ranked)
     if len(known) == 1:
-        return Card(_HELD, value, known[0][0].name(known[0][1]))
+        ((one, cell, _),) = known
+        why = held[cell.key].why_unknown if value == NOT_KNOWN else ()
+        return Card(_HELD, value, ": ".join((one.name(cell), *why[:1])))
     return Card(_HELD, value, "; ".join(f"{one.workload}: {said}" for one, _, said in known))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from harness.analysis.analyse import analyse
 from harness.analysis.context.paper_findings import PaperFinding, findings
+from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.errors import BakeoffError
 from harness.sections.contract.gather import questions
@@ -16,6 +17,7 @@ from harness.store.dataset import Dataset
 from harness.store.records import Gate, Hole
 from harness.study.study import load_study
 from harness.verdicts.io_results import InputResult
+from reports.page.page import render
 from tests.reports import samples
 from tests.runs import RecordedCell, Recording, write_run
 
@@ -51,6 +53,17 @@ def results(folder: Path) -> Results:
         for cell in made.cells
     )
     return replace(made, cells=cells, runs=(replace(made.runs[0], directory=str(folder)),))
+
+
+def test_a_page_opens_with_the_questions_that_the_run_answers(tmp_path: Path) -> None:
+    made = results(tmp_path)
+    page = render(made, Evidence(questions=questions(made, pytest.fail)))
+    section = page.split('<section id="findings">')[1].split("</section>")[0]
+    shown, _, folded = section.partition("<details")
+    assert "How much faster is torch?" in shown
+    assert "And Caffe?" not in shown
+    assert "1 question that this run has no number for" in folded
+    assert "And Caffe?" in folded
 
 
 def test_a_ratio_is_of_trials_in_the_same_block(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ def test_what_turns_that_do_not_settle_may_do_widens_an_interval(tmp_path: Path)
     (ranking,) = results.rankings
     assert (
         "By turns against alone with the others stopped: jax +1.0 % [+0.9, +1.1], "
-        "torch +0.0 % [-0.1, +0.1]; intervals of ratios are wider by that."
+        "torch +0.0 % [−0.1, +0.1]; intervals of ratios are wider by that."
     ) in how_measured(ranking)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.analysis.limits.holding_back import Limit
+from harness.analysis.limits.holding_back import NOT_KNOWN, Limit
 from harness.analysis.ranking import side_word
 from reports.text.answer import answer, sentence
 from reports.text.cards import top_two
@@ -279,6 +279,9 @@ def test_where_no_energy_is_known_a_card_says_what_holds_the_fastest_back():
     card = answer(results, held).cards[1]
     assert card.title == "What holds the fastest back"
     assert (card.value, card.detail) == ("kernel-bound 70 %", ranking.name(fastest))
+    unknown = dataclasses.replace(bound(fastest, NOT_KNOWN), why_unknown=("disturbed",))
+    card = answer(results, {fastest.key: unknown}).cards[1]
+    assert (card.value, card.detail) == ("not known", f"{ranking.name(fastest)}: disturbed")
     watts = [100.0] * len(results.cells)
     assert answer(with_power(results, watts), held).cards[1].title == "Most work per joule"
 

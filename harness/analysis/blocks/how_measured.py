@@ -143,7 +143,7 @@ def _rounds(ranking: Ranking) -> Iterator[str]:
 
 def _percent(found: TurnBias) -> str:
     ends = (found.centre, found.low, found.high)
-    centre, low, high = (f"{(exp(one) - 1) * 100:+.1f}" for one in ends)
+    centre, low, high = (f"{(exp(one) - 1) * 100:+.1f}".replace("-", "−") for one in ends)
     return f"{centre} % [{low}, {high}]"
 
 
