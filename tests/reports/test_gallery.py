@@ -14,6 +14,7 @@ def test_each_page_is_there_and_says_its_machine_and_answer_and_no_place(name):
     page = (GALLERY / f"{name}.html").read_text(encoding="utf-8")
     assert re.search(r'<p class="machine">[^<]*cores', page)
     assert 'class="answer' in page
+    assert page.endswith("</html>")
     assert not re.search(r"[\"' >]/(?:root|home|tmp|work)/", page)
 
 
