@@ -6,6 +6,7 @@ HOME/environments/                 HOME: BAKEOFF_HOME, else bakeoff/ in the user
     lock.txt                       what pip was told to install, each file by its SHA-256
     create.log                     what pip said
   torch-3fa94c0d11b2.lock          held (flock) by whoever builds it
+HOME/archives/                     what archives are made from and unpacked to, for that while
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness import user_folders
 from harness.environments.lock import EnvironmentReference, Lock
-from harness.store.files import write_json
+from harness.store import bounded_cache
+from harness.store.files import explained, write_json
 
 VERSION = 1  # 1: first
 
@@ -70,6 +73,17 @@ def home() -> Path:
     if named:
         return Path(named).absolute()
     return user_folders.own_folder("XDG_CACHE_HOME", ".cache")
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Give an empty folder for a while; one that a killed process left is removed first."""
+    archives = bounded_cache.Cache(home() / "archives", most_bytes=0)
+    with explained(home()):
+        archives.trim()
+    with archives.scratch("open") as place:
+        (place / "files").mkdir()
+        yield place / "files"
 
 
 def digest(content: Any) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -87,7 +89,7 @@ def test_an_environment_is_built_from_the_archive_alone(
     assert brought.recipe == "bakeoff data create traces --samples 8\n"
     (profile,) = map(Path, brought.platforms)
     assert (profile.name, profile.read_text()) == ("there.toml", 'title = "There"\n')
-    assert [one.name for one in (tmp_path / "there").glob("unpacked-*")] == []
+    assert scratch(tmp_path / "there") == []
     assert unpack(packed.path, told).environments == (built,)
 
 
@@ -228,7 +230,112 @@ def test_a_hostile_archive_is_refused_before_anything_is_installed(
     with pytest.raises(BakeoffError, match=why) as refused:
         unpack(path, told)
     assert str(refused.value).endswith("Nothing was installed.")
-    assert list((tmp_path / "home").iterdir()) == []
+    assert scratch(tmp_path / "home") == []
+
+
+def whole_archive(
+    out: Path, files: Mapping[str, bytes], environments: Sequence[Mapping[str, str]] = ()
+) -> None:
+    """Write an archive whose hashes are right, whatever it says."""
+    told = json.loads(manifest_of())
+    held = {"pip": b"", "data.sh": b"", **files}
+    told["bakeoff"] = metadata.version("bakeoff")
+    told["environments"] = environments
+    told["files"] = {
+        name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        for name, data in held.items()
+    }
+    with tarfile.open(out, "w", format=tarfile.GNU_FORMAT) as file:
+        for info, data in (
+            entry("pack.json", json.dumps(told).encode()),
+            *map(entry_of, held.items()),
+        ):
+            file.addfile(info, io.BytesIO(data))
+
+
+def entry_of(item: tuple[str, bytes]) -> tuple[tarfile.TarInfo, bytes]:
+    return entry(*item)
+
+
+WHOLE = {"reference": "null", "device": "cpu", "python": "3.11", "lock": "environments/null.txt"}
+
+
+@pytest.mark.parametrize(
+    ("files", "wrong", "why"),
+    [
+        ({}, {"python": "\u0663.x"}, r"'\u0663\.x' is no version of Python"),
+        ({}, {"python": "4000000000.1"}, "is no version of Python"),
+        ({}, {"device": "../../x"}, "null is for '../../x', which is neither cpu nor gpu"),
+        ({}, {"reference": "../../x"}, "'../../x' names no framework environment"),
+        ({}, {"lock": "../../x"}, "it holds no file '../../x'"),
+        ({"environments/null.txt": b"--index-url=x\n"}, {}, "a lock holds '--index-url=x'"),
+        ({"environments/null.txt": b"a==1 --hash=sha256:" + b"0" * 64}, {}, "a 1 is locked, and"),
+        ({"environments/null.txt": b"x" * 2_000_000}, {}, "or one that is too large"),
+        ({"platforms/ours.toml": b"\xff"}, {}, r"platforms/ours\.toml is no text"),
+        ({"data.sh": b"\xff"}, {}, r"data\.sh is no text"),
+    ],
+)
+def test_what_an_archive_says_is_read_before_anything_of_it_is_brought(
+    files: dict[str, bytes],
+    wrong: dict[str, str],
+    why: str,
+    told: Told,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
+    path = tmp_path / "it.tar"
+    brought = {"environments/null.txt": b"", "locks/mine.toml": b"", **files}
+    whole_archive(path, brought, [{**WHOLE, **wrong}])
+    with pytest.raises(BakeoffError, match=why) as refused:
+        unpack(path, told)
+    assert str(refused.value).startswith(f"{path}: ")
+    assert str(refused.value).endswith("Nothing was installed.")
+    assert not (tmp_path / "own").exists()
+
+
+def scratch(home: Path) -> list[Path]:
+    """List what is there for a while only."""
+    return [one for one in home.rglob("*") if one.match(".*.*")]
+
+
+@pytest.mark.parametrize("verb", ["unpack", "pack"])
+def test_what_a_killed_one_left_is_removed_by_the_next(
+    verb: str, tiny: TinyFramework, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    killed = (
+        "import os, signal\n"
+        "from harness.environments import cache\n"
+        "with cache.scratch() as place:\n"
+        "    (place / 'wheel').write_bytes(b'x')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", killed], check=False)
+    (left,) = (one.parent for one in (tmp_path / "home").rglob("wheel"))
+    if verb == "unpack":
+        whole_archive(tmp_path / "it.tar", {})
+        unpack(tmp_path / "it.tar", told)
+    else:
+        tiny.offer("2.0", name="other")
+        tiny.offer(metadata.version("pip"), name="pip")
+        bakeoff_needs_other(tiny, monkeypatch)
+        pack(tmp_path / "it.tar")
+    assert not left.exists()
+    assert scratch(tmp_path / "home") == []
+
+
+def test_an_archive_is_written_through_no_link_that_somebody_laid(
+    tiny: TinyFramework, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.offer("2.0", name="other")
+    tiny.offer(metadata.version("pip"), name="pip")
+    bakeoff_needs_other(tiny, monkeypatch)
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / ".it.tar.new").symlink_to(tmp_path / "mine")
+    pack(tmp_path / "it.tar")
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 def test_no_more_is_unpacked_than_there_is_room_for(
@@ -277,7 +384,8 @@ def test_a_name_that_nothing_needs_cannot_be_left_out(
     bakeoff_needs_other(tiny, monkeypatch)
     with pytest.raises(UsageError, match=r"--without othr: Bakeoff does not need it. Did you mean"):
         pack(tmp_path / "short.tar", without=frozenset({"othr"}))
-    assert [one.name for one in tmp_path.glob(".bakeoff-pack-*")] == []
+    assert scratch(cache.home()) == []
+    assert [one.name for one in tmp_path.glob("*short*")] == []
 
 
 def test_an_installed_bakeoff_makes_a_wheel_of_its_files(tmp_path: Path) -> None:

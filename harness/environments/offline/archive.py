@@ -9,7 +9,6 @@ import hashlib
 import json
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from harness.environments.offline.install import MANIFEST, Refused
 from harness.errors import BakeoffError, UsageError
 from harness.store.files import explained
 from harness.units import decimal_size
+from harness.worker.durable import whole_file
 
 _BLOCK = tarfile.BLOCKSIZE
 _CHUNK = 1 << 20
@@ -33,14 +33,13 @@ def write(folder: Path, out: Path, manifest: Mapping[str, Any]) -> None:
     """Write a folder's files as one archive; the same files make the same bytes."""
     text = json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
     (folder / MANIFEST).write_bytes(text)
-    beside = out.with_name(f".{out.name}.new")
-    try:
-        with explained(out), tarfile.open(beside, "w", format=tarfile.GNU_FORMAT) as archive:
-            for name in (MANIFEST, *sorted(manifest["files"])):
-                archive.add(folder / name, f"{out.stem}/{name}", filter=_plain)
-        beside.rename(out)
-    finally:
-        beside.unlink(missing_ok=True)
+    with (
+        explained(out),
+        whole_file(out) as beside,
+        tarfile.open(beside, "w", format=tarfile.GNU_FORMAT) as archive,
+    ):
+        for name in (MANIFEST, *sorted(manifest["files"])):
+            archive.add(folder / name, f"{out.stem}/{name}", filter=_plain)
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -66,11 +65,11 @@ class Opened:
         """Read one of its texts."""
         facts = self.manifest["files"].get(name)
         if facts is None or facts["bytes"] > _MOST_TEXT_BYTES:
-            raise BakeoffError(f"The archive holds no file {name!r}, or one that is too large.")
+            raise Refused(f"it holds no file {name!r}, or one that is too large")
         try:
             return (self.folder / name).read_text("utf-8")
         except ValueError:
-            raise BakeoffError(f"The archive's {name} is no text.") from None
+            raise Refused(f"{name} is no text") from None
 
 
 @contextmanager
@@ -80,11 +79,10 @@ def opened(archive: Path) -> Iterator[Opened]:
         if archive.is_dir():
             yield Opened(archive.resolve(), install.checked(str(archive.resolve())))
             return
-        cache.home().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="unpacked-", dir=cache.home()) as scratch:
+        with cache.scratch() as folder:
             with explained(archive), archive.open("rb") as file:
-                manifest = _unpacked(file, Path(scratch))
-            yield Opened(Path(scratch), manifest)
+                manifest = _unpacked(file, folder)
+            yield Opened(folder, manifest)
     except Refused as problem:
         raise BakeoffError(
             f"{archive}: {str(problem).rstrip('.')}. Nothing was installed."
@@ -101,7 +99,7 @@ def _unpacked(file: BinaryIO, folder: Path) -> dict[str, Any]:
     needed = sum(facts["bytes"] for facts in waiting.values())
     if needed > shutil.disk_usage(folder).free:
         raise UsageError(
-            f"{folder.parent} has no room for {decimal_size(needed)}. BAKEOFF_HOME names another."
+            f"{cache.home()} has no room for {decimal_size(needed)}. BAKEOFF_HOME names another."
         )
     while waiting:
         name, size = _header(file)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from harness.environments.offline.install import Refused
 from harness.environments.package_index.pip import Item
-from harness.errors import BakeoffError
 
 _LINE = re.compile(
     r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[A-Za-z0-9.!+_-]+)"
@@ -20,9 +20,9 @@ def read_lock(text: str, addresses: Mapping[str, str]) -> list[Item]:
     for line in text.splitlines():
         match = _LINE.fullmatch(line)
         if match is None:
-            raise BakeoffError(f"A lock holds {line[:80]!r}, which is no package with its hash.")
+            raise Refused(f"a lock holds {line[:80]!r}, which is no package with its hash")
         if match["sha256"] not in addresses:
-            raise BakeoffError(f"{match['name']} {match['version']} is locked, and not packed.")
+            raise Refused(f"{match['name']} {match['version']} is locked, and not packed")
         items.append(
             Item(match["name"], match["version"], addresses[match["sha256"]], match["sha256"])
         )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib.metadata
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.environments import pythons
+from harness.environments import cache, pythons
 from harness.environments.build import BuildListener, BuildOrder, lock_to_build
 from harness.environments.lock import EnvironmentReference, normal, own_lock_files
 from harness.environments.offline import archive, install
@@ -70,10 +69,10 @@ def pack(order: PackOrder, out: Path, listener: BuildListener) -> Packed:
     for reference in order.references:
         _require_wheels(reference)
     out = out.absolute()
-    with tempfile.TemporaryDirectory(prefix=".bakeoff-pack-", dir=out.parent) as place:
-        folder = Path(place) / "files"
+    with cache.scratch() as place:
+        folder = place / "packed"
         (folder / "wheels").mkdir(parents=True)
-        without, pip = _pack_bakeoff(order, folder, Path(place), listener)
+        without, pip = _pack_bakeoff(order, folder, place, listener)
         environments = [_pack_environment(one, order, folder, listener) for one in order.references]
         _pack_texts(order, folder)
         manifest = {

@@ -394,6 +394,7 @@ PARSERS = (
         texts(f"torch==2.1 --hash=sha256:{'0' * 64}\n"),
         lambda data, _: read_lock(as_text(data), {"0" * 64: "file:///torch.whl"}),
         ("harness/environments/offline/lock_text",),
+        refuses=(install.Refused,),
     ),
     Parser(
         "Pythons of nodes",
