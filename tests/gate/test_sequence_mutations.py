@@ -271,10 +271,15 @@ OF_PARTS = {
             ("jax.tree.map(jnp.add, sums, (gradients, loss))", "(gradients, sums[1] + loss)"),
             "gradient of",
         ),
+        "tensorflow": (
+            TENSORFLOW + "training.py",
+            ("sums[name] + one if sums else one", "one"),
+            "gradient of",
+        ),
     },
 }
 """Mistakes of a step in micro-batches."""
-ACCUMULATING = ("torch", "jax")
+ACCUMULATING = ("torch", "jax", "tensorflow")
 PLANTED = [(mistake, name) for mistake, where in MISTAKES.items() for name in where]
 
 

@@ -43,10 +43,7 @@ from harness.worker.scale import Scale
         (
             *("tinygpt", {"accumulate": 2, "strategy": "horovod"}),
             Scale(ranks_per_node=2, batch_per_device=8),
-            (
-                "horovod of torch exchanges gradients with every micro-batch: "
-                "accumulate is for one device there"
-            ),
+            "torch accumulates gradients on one device or with ddp, not with horovod",
         ),
     ],
 )

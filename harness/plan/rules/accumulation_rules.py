@@ -36,8 +36,7 @@ def why_not(
             f"(accumulate can be: {possible})"
         )
     if scale.devices > 1 and not info.strategy(factors["strategy"]).accumulates:
-        return (
-            f"{factors['strategy']} of {info.name} exchanges gradients with every micro-batch: "
-            "accumulate is for one device there"
-        )
+        able = [name for name, one in info.strategies.items() if one.accumulates]
+        places = " or with ".join(["on one device", *able])
+        return f"{info.name} accumulates gradients {places}, not with {factors['strategy']}"
     return None

@@ -40,7 +40,7 @@ WAYS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "tinygrad": ("tinygrad", {}, ("tinycnn", "dropping")),
 }
 """How a network is trained: the framework, what a trial is asked, and the networks shown."""
-ACCUMULATING = ("torch", "jax")
+ACCUMULATING = ("torch", "jax", "tensorflow")
 IN_CI = {
     *((way, network, seed) for way in ("torch", "jax") for network in NETWORKS for seed in (1, 2)),
     ("tensorflow", "dropping", 1),

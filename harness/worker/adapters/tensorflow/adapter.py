@@ -58,9 +58,8 @@ class TensorFlowAdapter:
                 seed = self._job.seed
                 return ServedActivity(self._strategy, workload, lowering, feed, seed)
             initial = lowering.initial(self._job.seed)
-            self._trainer = Trainer(
-                workload, lowering, initial, feed.batch_per_step, self._strategy
-            )
+            step = feed.batch_per_step, self._strategy, self._job.factors.get("accumulate") or 1
+            self._trainer = Trainer(workload, lowering, initial, *step)
             compiled = bool(self._job.factors.get("compile"))
             if feed.files is not None:
                 from harness.worker.adapters.tensorflow.feeding import fed
@@ -105,7 +104,8 @@ class TensorFlowAdapter:
 
         lowering = Lowering(workload.network, settings.style(self._job.factors, precision))
         compiled = bool(self._job.factors.get("compile"))
-        return TensorFlowSubject(LoweredSubject(workload, lowering), compiled)
+        accumulate = self._job.factors.get("accumulate") or 1
+        return TensorFlowSubject(LoweredSubject(workload, lowering, accumulate), compiled)
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run a few steps under observation and say which kernels ran."""

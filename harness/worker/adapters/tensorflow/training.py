@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import tensorflow.compat.v2 as tf
 
@@ -31,8 +31,10 @@ class Trainer:
         initial: Mapping[str, Any],
         batch_per_step: int,
         strategy: Optional[Strategy] = None,
+        accumulate: int = 1,
     ) -> None:
         self.workload = workload
+        self._accumulate = accumulate
         self.strategy = strategy or Strategy()
         self.lowering = lowering
         names = lowering.arrangement.parameters
@@ -54,14 +56,35 @@ class Trainer:
         self._update = Update(rule, self.learned, decayed, batch_per_step, self.lowering.mark)
 
     def gradients(self, x: Any, target: Any, is_dropping: bool) -> Any:
-        """Run forward and backward; give the pass, output, loss and gradients by name."""
+        """Run forward and backward; give the pass, output, loss and gradients by name.
+
+        Of micro-batches each begins when the sum of gradients before it is there: TensorFlow runs
+        side by side what does not wait, and would keep all that their backward passes need.
+        """
+        count = self._accumulate
+        if count == 1:
+            return self._passes(x, target, target, is_dropping)
+        found: List[Any] = []
+        sums: Dict[str, Any] = {}
+        for own, asked in zip(tf.split(x, count), tf.split(target, count)):
+            with tf.control_dependencies(list(sums.values())):
+                *rest, gradients = self._passes(tf.identity(own), asked, target, is_dropping)
+                sums = {name: sums[name] + one if sums else one for name, one in gradients.items()}
+            found.append(rest)
+        passes, outputs, parts = zip(*found)
+        now = passes[-1]
+        now.activations = _joined([one.activations for one in passes])
+        return now, _joined(outputs), tf.add_n(parts), sums
+
+    def _passes(self, x: Any, target: Any, whole: Any, is_dropping: bool) -> Any:
+        """Run a batch, or a micro-batch of the one that has the ``whole`` target."""
         now = Pass(self.lowering.style, dict(self.values), is_dropping)
         scale = self.loss_scale
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(list(self.learned.values()))
             output = self.lowering.forward(now, x)
             with self.lowering.mark(LOSS):
-                mean = loss(self.workload.loss, output, target)
+                mean = loss(self.workload.loss, output, target, whole)
             goal = mean if scale is None else mean * scale.value
         # Of a table only the rows that were read come back, each as often as it was read.
         found = map(tf.convert_to_tensor, tape.gradient(goal, list(self.learned.values())))
@@ -108,11 +131,17 @@ class Trainer:
         return output, mean, gradients, now.activations
 
 
+def _joined(parts: Sequence[Any]) -> Any:
+    """Put what micro-batches gave behind each other again."""
+    return tf.nest.map_structure(lambda *each: tf.concat(each, 0), *parts)
+
+
 class LoweredSubject:
     """What an examination needs of this lowering."""
 
-    def __init__(self, workload: Training, lowering: Lowering) -> None:
+    def __init__(self, workload: Training, lowering: Lowering, accumulate: int = 1) -> None:
         self._workload = workload
+        self._accumulate = accumulate
         self.lowering = lowering
         self.arrangement = lowering.arrangement
         self.dtype = lowering.style.dtype
@@ -120,7 +149,8 @@ class LoweredSubject:
 
     def trainer(self, initial: Mapping[str, Any], batch_per_step: int) -> Trainer:
         """Start an optimiser and variables."""
-        return Trainer(self._workload, self.lowering, initial, batch_per_step)
+        how = self._workload, self.lowering, initial, batch_per_step
+        return Trainer(*how, accumulate=self._accumulate)
 
     def alone(self, path: str, state: Mapping[str, Any]) -> Any:
         """Give one layer as a function of its input, and its parameters by name.

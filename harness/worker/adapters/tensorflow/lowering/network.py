@@ -79,40 +79,53 @@ class Lowering:
         return x
 
 
-def loss(kind: str, output: Any, target: Any) -> Any:
-    """Give the mean loss; in float32 at least."""
-    return lowering_of(LOSSES, kind, "tensorflow")(tf.nest.map_structure(_wide, output), target)
+def loss(kind: str, output: Any, target: Any, whole: Any) -> Any:
+    """Give the mean loss; in float32 at least.
+
+    Of a micro-batch it is the part that it adds to that of the ``whole`` batch's target.
+    """
+    wide = tf.nest.map_structure(_wide, output)
+    return lowering_of(LOSSES, kind, "tensorflow")(wide, target, whole)
 
 
 def _wide(output: Any) -> Any:
     return tf.cast(output, tf.float64 if output.dtype == tf.float64 else tf.float32)
 
 
-def _cross_entropy(output: Any, target: Any) -> Any:
+def _part(mean: Any, target: Any, whole: Any) -> Any:
+    """Give what the mean of some samples adds to that of all."""
+    return mean if whole is target else mean * (int(target.shape[0]) / int(whole.shape[0]))
+
+
+def _cross_entropy(output: Any, target: Any, whole: Any) -> Any:
     each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=output)
-    return tf.reduce_mean(each)
+    return _part(tf.reduce_mean(each), target, whole)
 
 
-def _token_cross_entropy(output: Any, target: Any) -> Any:
+def _token_cross_entropy(output: Any, target: Any, whole: Any) -> Any:
     is_asked = tf.not_equal(target, MASKED)
     each = tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=tf.where(is_asked, target, tf.zeros_like(target)), logits=output
     )
     counted = tf.cast(is_asked, each.dtype)
-    return tf.reduce_sum(each * counted) / tf.reduce_sum(counted)
+    every = counted if whole is target else tf.cast(tf.not_equal(whole, MASKED), each.dtype)
+    return tf.reduce_sum(each * counted) / tf.reduce_sum(every)
 
 
-def _token_and_pair_cross_entropy(output: Any, target: Any) -> Any:
+def _token_and_pair_cross_entropy(output: Any, target: Any, whole: Any) -> Any:
     tokens, pair = output
-    of_pair = _cross_entropy(pair, target[:, -1])
-    return _token_cross_entropy(tokens, target[:, :-1]) + of_pair
+    own = target[:, :-1], target[:, -1]
+    every = own if whole is target else (whole[:, :-1], whole[:, -1])
+    of_pair = _cross_entropy(pair, own[1], every[1])
+    return _token_cross_entropy(tokens, own[0], every[0]) + of_pair
 
 
-def _mean_squared_error(output: Any, target: Any) -> Any:
-    return tf.reduce_mean(tf.math.squared_difference(output, tf.cast(target, output.dtype)))
+def _mean_squared_error(output: Any, target: Any, whole: Any) -> Any:
+    each = tf.math.squared_difference(output, tf.cast(target, output.dtype))
+    return _part(tf.reduce_mean(each), target, whole)
 
 
-LOSSES: Dict[str, Callable[[Any, Any], Any]] = {
+LOSSES: Dict[str, Callable[[Any, Any, Any], Any]] = {
     "cross-entropy": _cross_entropy,
     "mean-squared-error": _mean_squared_error,
     "token-cross-entropy": _token_cross_entropy,
