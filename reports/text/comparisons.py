@@ -92,7 +92,9 @@ def basis(results: Results, ranked: Sequence[Ranking]) -> str:
     least, most = (choose(one.blocks for one in every) for choose in (min, max))
     blocks = counted(most, "block") if least == most else f"{least} to {counted(most, 'block')}"
     where = f"Measured on {_machine(results.runs[0])} in {blocks}"
-    levels = [one.interval.level for one in every if one.interval]
+    # The answer is of effects where there are any, and its intervals are theirs.
+    levels = [one.level for one in results.effects.values()]
+    levels = levels or [one.interval.level for one in every if one.interval]
     if not levels:
         return f"{where}."
     together = max(sum(one.interval is not None for one in some) for some in by_task)

@@ -95,6 +95,12 @@ def test_of_a_machine_as_it_was_found_the_processor_is_named():
     assert told.startswith("Measured on this machine (AMD EPYC, 2 CPUs) in 6 blocks; ")
 
 
+def test_where_factors_are_the_answer_the_level_is_that_of_their_intervals():
+    here = samples.factorial()
+    assert {cell.comparison.interval.level for cell in here.cells[:2]} == {0.969}
+    assert answer(here).basis.endswith("the intervals hold together with 95 %.")
+
+
 def test_several_machines_have_no_basis_in_common():
     assert answer(samples.two_runs()).basis == ""
 

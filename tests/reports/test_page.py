@@ -185,6 +185,17 @@ def test_from_twenty_cells_on_a_page_leads_with_what_factors_do():
     assert 'id="factors"' not in render(samples.demo())
 
 
+def test_a_long_answer_has_a_line_for_each_sentence():
+    page = render(samples.factorial())
+    said = page.split('<p class="answer one">')[1].split("</p>")[0]
+    lines = re.findall(r'<span class="line">(.*?)</span>', said)
+    assert len(lines) == 5
+    assert lines[0].startswith("bf16 is 5.72")
+    assert "".join(lines).replace("\u00a0", " ") == answer(samples.factorial()).sentences[0][1]
+    short = dataclasses.replace(samples.demo(), cells=samples.demo().cells[:3])
+    assert 'class="line"' not in render(short)
+
+
 def test_a_long_ranking_folds_after_ten_rows_but_never_its_reference():
     ranking = render(samples.factorial()).split('id="ranking"')[1].split("</section>")[0]
     rows = re.findall(r"<tr data-cell[^>]*>.*?</tr>", ranking, re.DOTALL)
