@@ -34,7 +34,7 @@ layout = ["channels-first", "channels-last"]
 TORCH = (
     PLAIN.replace(
         "[strategies.ddp]", "[strategies.mirrored]\nseveral_devices = true\n[strategies.ddp]"
-    ).replace('"bf16"]', '"bf16", "tf32"]\ncompile = [false, true]')
+    ).replace('"bf16"]', '"bf16", "tf32"]\ncompile = [false, true]\nattention = ["fused", "plain"]')
     + """
 [defaults]
 layout = "channels-last"

@@ -23,6 +23,7 @@ _ABSENT = {"reader": "no reader", "checkpoint_every": "no checkpoints"}
 _SILENT = frozenset(
     {"format", "samples", "reader_threads", "prefetch", "buffers", "buffer_samples", "tier"}
     | {"checkpoint_to", "checkpoint_through", "compute", "compute_ms", "input", "cache", "shuffle"}
+    | {"sequence", "attention"}
     | {"decode", "precision", "compile", "layout", "deterministic", "compile_cache", "communicate"}
 )
 """Without a value there is nothing to say of them: nothing is read, saved or computed at all."""

@@ -14,8 +14,11 @@ from harness.worker.scale import FACTORS as OF_SCALE
 from harness.worker.scale import Scale
 
 KEY_LENGTH = 16
-_SPOKEN = frozenset({"compile_cache", "shuffle"})
+_SPOKEN = frozenset({"attention", "compile_cache", "shuffle"})
 """Choices whose values do not say by themselves what is chosen."""
+
+_OF_TEXTS = frozenset({"sequence", "attention"})
+"""What is absent where a network, or an adapter, has no say in it."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def label(
 
 def _is_idle(name: str) -> bool:
     """Whether a factor that is absent has no meaning for the cell."""
-    return name in OF_INPUT or FACTORS[name].default is not None
+    return name in OF_INPUT or name in _OF_TEXTS or FACTORS[name].default is not None
 
 
 def _word(name: str, value: Value) -> str:

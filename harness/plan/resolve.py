@@ -13,6 +13,7 @@ from harness.errors import nearest
 from harness.plan.cell import Cell, cell_key
 from harness.plan.rules import (
     accumulation_rules,
+    attention_rules,
     checkpoint_rules,
     message_rules,
     network_rules,
@@ -121,6 +122,7 @@ class Resolver:
             factors["layout"] = info.default("layout")
         scale, why = _scale(factors)
         sequence_rules.complete(workload, factors)
+        attention_rules.complete(workload, info, factors)
         too_long = sequence_rules.why_not(workload, factors)
         work = subject(workload) if too_long else _subject(workload, factors)
         complete(work.value, info, factors, self._own)
@@ -136,7 +138,7 @@ class Resolver:
         identity = work.identity
         if self._own is not None and content_of(work.value, factors) is not None:
             identity += f" own {self._own.digest}"
-        stated = sequence_rules.in_key(workload, factors)
+        stated = attention_rules.in_key(info, sequence_rules.in_key(workload, factors))
         key = cell_key(workload, identity, framework, stated, changed_options)
         if scale is not None:
             why = too_long or self._why_not(workload, framework, factors, scale)
@@ -205,6 +207,7 @@ class Resolver:
         reason = reason or message_rules.why_not(work, factors, scale)
         reason = reason or network_rules.why_not(work, info, factors)
         reason = reason or accumulation_rules.why_not(work, info, factors, scale)
+        reason = reason or attention_rules.why_not(workload, factors)
         if reason is not None:
             return reason
         missing = self._no_environment(environment(framework, factors))

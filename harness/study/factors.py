@@ -89,6 +89,16 @@ FACTORS: Mapping[str, Factor] = _factors(
         kinds=("train",),
     ),
     Factor(
+        "attention",
+        "choice",
+        None,
+        "how attention is computed: by the framework's fused kernel, or by two products and a "
+        "softmax; absent: as the adapter does",
+        ("fused", "plain"),
+        framework=True,
+        kinds=("train", "layer"),
+    ),
+    Factor(
         "precision",
         "choice",
         "fp32",

@@ -28,7 +28,8 @@ def contradictions(
 
     A factor is compared only where a fact speaks of it: an adapter that reports nothing of a thing
     does not contradict it. Each function below holds one factor's rule. Grave is what makes a cell
-    another one than it is called: device, precision, and whether anything was compiled.
+    another one than it is called: device, precision, whether anything was compiled, and whether
+    attention was fused.
     """
     return (
         *_device(factors, facts),
@@ -36,6 +37,7 @@ def contradictions(
         *_threads(factors, facts),
         *_layout(factors, facts),
         *_compiler(factors, facts),
+        *_attention(factors, facts),
         *_onednn(factors, facts),
         *_deterministic(factors, facts),
         *_cache(factors, facts),
@@ -110,6 +112,14 @@ def _compiler(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[
     elif breaks:
         reasons = facts.get("graph_break_reasons") or ["no reason was given"]
         yield Contradiction("compile", f"{counted(breaks, 'graph break')}", str(reasons[0]))
+
+
+def _attention(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
+    asked, ran = factors.get("attention"), facts.get("attention")
+    if asked and ran and asked != ran:
+        evidence = "the operators that the framework dispatched"
+        how = {"fused": "a fused kernel ran", "plain": "no fused kernel ran"}[ran]
+        yield Contradiction(f"{asked} attention", how, evidence, is_grave=True)
 
 
 def _onednn(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:

@@ -80,12 +80,13 @@ class Worker:
 
     def _workload(self) -> Workload:
         workload: Workload = importlib.import_module(self.job.workload_module).WORKLOAD
-        name, sequence = self.job.workload, self.job.factors.get("sequence")
-        if "/" not in name and sequence is None:
+        name = self.job.workload
+        asked = {one: self.job.factors.get(one) for one in ("sequence", "attention")}
+        if "/" not in name and not any(asked.values()):
             return workload
         from harness.worker.network.asked_workload import asked_workload  # what reads has no layers
 
-        return asked_workload(workload, name, sequence)
+        return asked_workload(workload, name, **asked)
 
     def _trial(self, adapter: Adapter, workload: Workload) -> None:
         self._phase("build")

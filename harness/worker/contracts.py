@@ -88,6 +88,7 @@ From the probe alone, watched from inside and from below, per step:
     operations              "name type" -> times
     kernels                 name -> times, on a GPU
     fusions                 how many XLA made
+    attention               "fused" or "plain", of a network with any: whether a fused kernel ran
     layout                  "channels-last" or "channels-first", of most activations at
                             convolutions: by the strides of tensors, oneDNN's tags, the traced
                             operations or XLA's optimised ones; absent where none of them tells

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.gate import texts
-from tests.gate.conftest import Subject
+from tests.gate.conftest import INSIDE, Subject
 
 pytestmark = pytest.mark.framework
 
@@ -322,6 +322,37 @@ def test_sequences_are_computed_as_the_definitions_say(name, semantics) -> None:
     finding = semantics(name, {}, network=texts)
     assert finding.differs is None
     assert finding.error < 1e-11
+
+
+PLAIN = {INSIDE: ("rotary=TURNING)", 'rotary=TURNING, form="plain")')}
+IN_PLAIN = {
+    "scores over d for its root": ("query * self.layer.head**-0.5", "query / self.layer.head"),
+    "a mask that shows one position too many": ("every.triu(1)", "every.triu(2)"),
+    "a mask that is left out": ("if self.hidden is not None:", "if self.hidden is None:"),
+    "a softmax in bf16": ("dtype=wide)", "dtype=torch.bfloat16)"),
+    "key heads repeated in turn": (
+        "one.repeat_interleave(group, dim=1)",
+        "one.repeat(1, group, 1, 1)",
+    ),
+}
+
+
+def test_plain_attention_is_computed_as_the_definition_says(semantics) -> None:
+    finding = semantics("torch", PLAIN, network=texts)
+    assert finding.differs is None
+    assert finding.error < 1e-11
+
+
+@pytest.mark.parametrize("mistake", IN_PLAIN)
+def test_a_mistake_in_plain_attention_is_caught_and_named(mistake, semantics) -> None:
+    finding = semantics("torch", {**PLAIN, TORCH_WORDS: IN_PLAIN[mistake]}, network=texts)
+    assert MIXED in finding.differs
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_plain_attention_as_timed_stays_within_its_rounding(precision, timed) -> None:
+    finding = timed(Subject("torch", PLAIN), precision, texts)
+    assert finding.differs is None
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

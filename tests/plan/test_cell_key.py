@@ -65,6 +65,14 @@ def test_different_factors_have_different_keys(one: dict[str, Any], two: dict[st
     assert (key(one, {}) == key(two, {})) == (telling(one) == telling(two))
 
 
+def test_a_label_says_nothing_of_lengths_and_attention_where_there_are_none() -> None:
+    asked = ("sequence", "attention")
+    given = {"sequence": 64, "attention": "plain"}
+    text = label("tinygpt", "torch", given, {}, asked)
+    assert text == "tinygpt · torch · sequence 64 · attention plain"
+    assert label("tinycnn", "torch", dict.fromkeys(asked), {}, asked) == "tinycnn · torch"
+
+
 def test_a_key_is_the_same_in_every_interpreter() -> None:
     script = (
         "from harness.plan.cell import cell_key\n"

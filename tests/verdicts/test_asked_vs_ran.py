@@ -46,6 +46,16 @@ def test_facts_that_nobody_told_contradict_nothing() -> None:
     assert contradictions({**ASKED, **asked, "deterministic": True}, {}) == ()
 
 
+@pytest.mark.parametrize(("asked", "ran"), [("fused", "plain"), ("plain", "fused")])
+def test_attention_that_was_computed_another_way_makes_a_cell_another_one(
+    asked: str, ran: str
+) -> None:
+    assert said({"attention": asked}, {"attention": asked}) == []
+    (found,) = contradictions({**ASKED, "attention": asked}, {**TORCH, "attention": ran})
+    assert found.is_grave
+    assert f"asked for {asked} attention" in str(found)
+
+
 @pytest.mark.parametrize(
     ("factors", "facts", "words"),
     [

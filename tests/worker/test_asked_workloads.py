@@ -8,7 +8,7 @@ from harness import plugins
 from harness.worker import feed
 from harness.worker.network.asked_workload import asked_workload, at_length, own_length
 from harness.worker.network.rule import ImpossibleNetwork
-from harness.worker.network.sequence_layers import Gather
+from harness.worker.network.sequence_layers import Attention, Gather
 from harness.worker.network.shapes import count, sites
 from harness.worker.network.tokens import texts
 from harness.worker.network.workload import TOKENS
@@ -84,6 +84,16 @@ def test_a_rank_is_fed_texts_of_the_length_and_counts_their_tokens(length: int) 
     assert len(drawn.tokens) == len(drawn.targets) == 3 * length
     assert list(drawn.tokens[1:length]) == list(drawn.targets[: length - 1])
     assert fed.work_per_rank == 3 * length
+
+
+@pytest.mark.parametrize("name", ["gpt2-124m", "vit-b16", "bert-base", "tinyllama"])
+def test_how_attention_is_computed_changes_nothing_that_is_counted(name: str) -> None:
+    described = plugins.workload(name)
+    asked = asked_workload(described, name, attention="plain")
+    for network in (asked.network, asked.shallow):
+        layers = [] if network is None else [one.layer for one in sites(network)]
+        assert {one.form for one in layers if isinstance(one, Attention)} <= {"plain"}
+    assert count(asked.network) == count(described.network)
 
 
 def test_what_is_fed_no_tokens_counts_its_samples() -> None:

@@ -4,6 +4,8 @@ A network that is fed texts can be asked for at another length: the same layers 
 tokens. What is learned stays as it is, since a table of positions holds as many as the network
 defines. Positions that are taken out of a text, as those that BERT masks, repeat with the length
 that they are stated for, so that their share stays: 20 of 128 tokens are 80 of 512.
+
+How attention is computed can be asked for too, which changes nothing that is counted.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Optional, Sequence, Tuple
 
 from harness.worker.network.layers import Layer, Network
-from harness.worker.network.sequence_layers import Gather, Positions
+from harness.worker.network.sequence_layers import Attention, Gather, Positions
 from harness.worker.network.shapes import count, sites, vocabulary, with_branches
 from harness.worker.network.workload import Training, Workload
 
@@ -21,10 +23,17 @@ EXAMINED = 512
 network states no smaller one."""
 
 
-def asked_workload(workload: Workload, name: str, sequence: Optional[int] = None) -> Workload:
+def asked_workload(
+    workload: Workload,
+    name: str,
+    sequence: Optional[int] = None,
+    attention: Optional[str] = None,
+) -> Workload:
     """Give a network at a length, or one of its layers alone, as a cell names it."""
     if sequence is not None and isinstance(workload, Training):
         workload = at_length(workload, sequence)
+    if attention is not None and isinstance(workload, Training):
+        workload = _attending(workload, attention)
     if "/" not in name:
         return workload
     from harness.worker.network.alone import layer_alone  # few cells are of one layer
@@ -65,6 +74,30 @@ def at_length(workload: Training, length: int) -> Training:
         macs=counts.macs,
         shallow=small,
         data=replace(workload.data, samples=max(1, samples)),
+    )
+
+
+def has_attention(workload: Any) -> bool:
+    """Tell whether anything in a network mixes positions."""
+    if not isinstance(workload, Training):
+        return False
+    return any(isinstance(site.layer, Attention) for site in sites(workload.network))
+
+
+def _attending(workload: Training, form: str) -> Training:
+    """Say how all attention of a network is to be computed, and of what the gate examines."""
+
+    def formed(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
+        inner = (with_branches(one, formed) for one in layers)
+        return tuple(
+            replace(one, form=form) if isinstance(one, Attention) else one for one in inner
+        )
+
+    whole, small = workload.network, workload.shallow
+    return replace(
+        workload,
+        network=replace(whole, layers=formed(whole.layers)),
+        shallow=small and replace(small, layers=formed(small.layers)),
     )
 
 

@@ -105,6 +105,9 @@ class Attention:
     head: int
     causal: bool
     rotary: Optional[Rotary] = None
+    form: Optional[str] = None
+    """"fused": by the framework's own kernel; "plain": by two products and a softmax between them;
+    None: as the adapter does by itself. What it computes is the same."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any, Dict, Optional
 from typing import Counter as Counts
@@ -10,6 +11,7 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
+from harness.worker.adapters.torch.lowering.sequences import Mix
 from harness.worker.adapters.torch.settings import LAYOUTS, Settings
 from harness.worker.facts import onednn
 from harness.worker.facts.busy_threads import Threads, printed
@@ -27,6 +29,7 @@ HEAVY = {
     "aten::convolution_backward",
     "aten::mm",
 }
+FUSED_ATTENTION = re.compile("_scaled_dot_product_(flash|efficient|cudnn|fused)")
 CPP_TYPES = {"float": "float32", "c10::BFloat16": "bfloat16", "c10::Half": "float16"}
 
 
@@ -44,6 +47,8 @@ def observe(activity: Any, network: nn.Module, settings: Settings) -> Dict[str, 
         activity.step()
     busy = threads.busy()
     found = {**_profiled(activity, settings.is_gpu), **onednn.read(later, steps=1)}
+    if not any(isinstance(module, Mix) for module in network.modules()):
+        del found["attention"]
     layout = most(seen) or onednn.layout(found["onednn_layouts"])
     if layout is not None:
         found["layout"] = layout
@@ -106,7 +111,9 @@ def _profiled(activity: Any, is_gpu: bool) -> Dict[str, Any]:
             operators["{} {}".format(name, given).strip()] += 1
             if name in HEAVY and given:
                 computed[given] += 1
+    is_fused = any(FUSED_ATTENTION.search(name) for name in operators)
     found: Dict[str, Any] = {"operations": dict(operators.most_common(LISTED))}
+    found["attention"] = "fused" if is_fused else "plain"
     whole = sum(computed.values())
     if whole:
         found["computed"] = {name: count / whole for name, count in computed.most_common()}

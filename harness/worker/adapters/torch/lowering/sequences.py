@@ -2,7 +2,8 @@
 
 What an expert does here, and why:
 
-- Attention is torch's own scaled dot product, which takes a fused kernel where there is one.
+- Attention is torch's own scaled dot product, which takes a fused kernel where there is one; plain
+  attention is two products, with a softmax between them in at least float32.
 - On a CPU keys and values are repeated for the heads that share them: the fused kernel there takes
   equal numbers only, and torch would fall back to plain products. On a GPU it knows groups.
 - Cosines and sines of all positions are made once, in at least float32, and queries and keys turn
@@ -158,9 +159,14 @@ class Mix(nn.Module):
         self.layer = layer
         self.length = length
         self.turns: Optional[Tuple[torch.Tensor, torch.Tensor]] = None
+        self.is_plain = layer.form == "plain"
+        self.hidden: Optional[torch.Tensor] = None
 
     def prepare(self, device: torch.device, dtype: torch.dtype) -> None:
-        """Make the cosines and sines of all positions; they are neither trained nor saved."""
+        """Make the mask, and the cosines and sines of all positions: none is trained or saved."""
+        if self.is_plain and self.layer.causal:
+            every = torch.ones(self.length, self.length, dtype=torch.bool, device=device)
+            self.hidden = every.triu(1)
         rotary = self.layer.rotary
         if rotary is None:
             return
@@ -181,13 +187,23 @@ class Mix(nn.Module):
         if layer.rotary is not None:
             query, key = (self._turned(layer.rotary, one) for one in (query, key))
         group = layer.heads // layer.kv_heads
-        if group > 1 and not x.is_cuda:
+        if group > 1 and (self.is_plain or not x.is_cuda):
             key, value = (one.repeat_interleave(group, dim=1) for one in (key, value))
             group = 1
-        mixed = functional.scaled_dot_product_attention(
-            query, key, value, is_causal=layer.causal, enable_gqa=group > 1
-        )
+        if self.is_plain:
+            mixed = self._mixed(query, key, value)
+        else:
+            mixed = functional.scaled_dot_product_attention(
+                query, key, value, is_causal=layer.causal, enable_gqa=group > 1
+            )
         return mixed.transpose(1, 2).flatten(2)
+
+    def _mixed(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        scores = query * self.layer.head**-0.5 @ key.transpose(2, 3)
+        if self.hidden is not None:
+            scores = scores.masked_fill(self.hidden, float("-inf"))
+        wide = torch.promote_types(scores.dtype, torch.float32)
+        return torch.softmax(scores, dim=-1, dtype=wide).to(value.dtype) @ value
 
     def _turned(self, rotary: Rotary, x: torch.Tensor) -> torch.Tensor:
         assert self.turns is not None
