@@ -231,6 +231,12 @@ def _ended(arguments: list[str] | None) -> int:
         )
         return 1
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            note(
+                "Nothing more can be opened: this user may have no further file open "
+                "(`ulimit -n`, or a limit of the machine). What finished is kept."
+            )
+            return 1
         if error.filename is not None and error.errno in _REFUSED:
             note(f"{os.fsdecode(error.filename):.200}: {error.strerror}.")
             return 1

@@ -72,3 +72,19 @@ def test_where_no_process_can_be_started_the_outcome_says_so_and_blames_no_cell(
     assert outcome.ended == "node-lost"
     assert "this user may have no further process (`ulimit -u`)" in outcome.reason
     assert "1 left, because their nodes failed again and again" in said
+
+
+def test_where_no_further_file_can_be_opened_that_is_said(tmp_path: Path) -> None:
+    prlimit = needs.program("prlimit", package="util-linux")
+    (tmp_path / "null.toml").write_text(STUDY)
+    command = (sys.executable, "-m", "harness.cli", "run", "null.toml", "--name", "one")
+    ran = subprocess.run(
+        [prlimit, "--nofile=12", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in ran.stderr, ran.stderr
+    assert ran.returncode == 1
+    assert "this user may have no further file open (`ulimit -n`" in ran.stderr
