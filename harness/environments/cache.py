@@ -23,6 +23,7 @@ from typing import Any
 
 from harness import user_folders
 from harness.environments.lock import EnvironmentReference, Lock
+from harness.errors import RunError, UsageError
 from harness.store import bounded_cache
 from harness.store.files import explained, write_json
 
@@ -79,8 +80,11 @@ def home() -> Path:
 def scratch() -> Iterator[Path]:
     """Give an empty folder for a while; one that a killed process left is removed first."""
     archives = bounded_cache.Cache(home() / "archives", most_bytes=0)
-    with explained(home()):
-        archives.trim()
+    try:
+        with explained(home()):
+            archives.trim()
+    except RunError as problem:
+        raise UsageError(f"{problem}\n    BAKEOFF_HOME names another folder.") from None
     with archives.scratch("open") as place:
         (place / "files").mkdir()
         yield place / "files"

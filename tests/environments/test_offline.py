@@ -326,6 +326,16 @@ def test_what_a_killed_one_left_is_removed_by_the_next(
     assert scratch(tmp_path / "home") == []
 
 
+def test_a_home_that_cannot_be_written_is_named_with_what_to_do(
+    told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "no-folder").touch()
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "no-folder" / "home"))
+    whole_archive(tmp_path / "it.tar", {})
+    with pytest.raises(UsageError, match=r"no-folder/home: .*\n    BAKEOFF_HOME names another"):
+        unpack(tmp_path / "it.tar", told)
+
+
 def test_an_archive_is_written_through_no_link_that_somebody_laid(
     tiny: TinyFramework, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
