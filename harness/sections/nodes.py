@@ -44,7 +44,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     yield Note(" ".join(said))
     rows = tuple(_row(one) for one in found.rows)
     table = Table("nodes", "Nodes against the median node", _MEASURES, rows)
-    yield Chart(_map(found), table, note=_HOW)
+    yield Chart(_map(found), table, note=_HOW) if rows else Sheet(table)
     together = tuple(
         (one.measure, one.nodes, one.rate, one.low, one.high, one.unit) for one in found.together
     )

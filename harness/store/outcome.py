@@ -10,15 +10,18 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
-from harness.errors import RunError
-from harness.store.contained import MOST_EVENTS, Contained
+from harness.errors import DamagedFile, RunError
+from harness.store.contained import MIB, MOST_EVENTS, Contained
 from harness.store.layout import TrialPaths
 from harness.store.node_clocks import read_clocks
 from harness.store.paths.names import path_part
 from harness.store.typed import WRITTEN, damage, read
 from harness.worker.redaction.redact import redact_values
+
+_MOST_LINE = 16 * MIB
 
 VERSION = 1  # 1: first
 
@@ -195,5 +198,16 @@ def read_complete(trial: TrialPaths) -> Outcome:
         outcome = read_outcome(trial, files)
         for rank in outcome.ranks:
             with suppress(FileNotFoundError):  # it ended before its first word
-                files.checked(trial.events(rank.rank), MOST_EVENTS)
+                _require_lines(files, trial.events(rank.rank))
     return outcome
+
+
+def _require_lines(files: Contained, events: Path) -> None:
+    """Refuse a file that is none, is too large, or has a line that DuckDB would not read over."""
+    files.checked(events, MOST_EVENTS)
+    if files.size(events) <= _MOST_LINE:
+        return
+    with files.reading(events) as file:
+        while line := file.readline(_MOST_LINE):
+            if len(line) == _MOST_LINE:
+                raise DamagedFile(f"{events} is damaged: a line has {_MOST_LINE} bytes or more.")

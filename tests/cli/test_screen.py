@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import bakeoff
+from tests.gauntlet.attacks import say_everywhere
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 NODES = 4
@@ -79,3 +80,23 @@ def test_a_page_of_a_screen_begins_with_a_map_of_its_nodes(tmp_path: Path) -> No
     assert "Which nodes differ?" in page
     assert "node 3 is 50 % slower in tinycnn, p 0.0" in page
     assert "node 3, tinycnn: 50 % slower than the median node (49.2 to 51 %), p 0.001" in page
+
+
+def test_a_page_of_a_screen_that_measured_nothing_is_made(tmp_path: Path) -> None:
+    place = screened(tmp_path / "runs" / "s", None)
+    say_everywhere(place, "=else")
+    told = bakeoff("report", "s", cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert (place / "report.html").exists()
+
+
+def test_a_line_without_an_end_costs_its_trial_alone(tmp_path: Path) -> None:
+    place = screened(tmp_path / "runs" / "s", 3)
+    damaged = min((place / "cells").glob("*/trial-1/events.0.jsonl"))
+    with damaged.open("ab") as file:
+        file.write(b'{"event": "' + b"y" * (64 << 20))
+    told = bakeoff("screen", "--of", "s", "--json", cwd=tmp_path)
+    assert "Input Error" not in told.stderr
+    assert json.loads(told.stdout)["sick"] == ["node 3"]
+    told = bakeoff("show", "s", cwd=tmp_path)
+    assert "is damaged: a line has" in " ".join((told.stdout + told.stderr).split())
