@@ -17,10 +17,11 @@ from harness.worker.adapters.torch.lowering.canonical import (
 )
 from harness.worker.adapters.torch.lowering.network import operator
 from harness.worker.adapters.torch.lowering.sequences import Both
-from harness.worker.adapters.torch.settings import Settings
+from harness.worker.adapters.torch.settings import AUTOCAST, Settings
 from harness.worker.adapters.torch.training import Trainer
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
+from harness.worker.network.shapes import vocabulary
 from harness.worker.network.workload import Training
 
 
@@ -28,7 +29,13 @@ class TorchLayerPass:
     """One layer alone; compiled only where it is the whole network: 160 would take minutes."""
 
     def __init__(
-        self, trainer: Trainer, path: str, given: Tensor, gradient: Tensor, to_input: bool
+        self,
+        trainer: Trainer,
+        path: str,
+        given: Tensor,
+        gradient: Tensor,
+        to_input: bool,
+        arriving: torch.dtype,
     ) -> None:
         self._trainer = trainer
         self._module = trainer.network.at[path]
@@ -36,7 +43,7 @@ class TorchLayerPass:
         self._run = trainer.model if len(trainer.network.at) == 1 else self._module
         x = trainer.place(given_tensor(given))
         if x.is_floating_point():  # tokens stay as they are
-            x = x.to(trainer.settings.compute)
+            x = x.to(arriving)
         self._x = x.requires_grad_(to_input)
         # A view keeps the leaf itself from being overwritten by a layer that works in place.
         self._is_in_place = getattr(operator(self._module), "inplace", False)
@@ -82,9 +89,11 @@ class TorchSubject:
     def __init__(self, workload: Training, settings: Settings, precision: str) -> None:
         self._is_wide = precision == "float64"
         self._settings = replace(settings, precision="float64") if self._is_wide else settings
+        self._workload = workload
         self._trainer = Trainer(workload, self._settings, seed=0)
         self._eager: Optional[str] = None
         self._before: Dict[str, torch.Tensor] = {}
+        self._types: Dict[str, torch.dtype] = {}
         for module in self._trainer.network.modules():
             if isinstance(module, nn.Dropout):
                 module.eval()
@@ -136,7 +145,8 @@ class TorchSubject:
         self, path: str, given: Tensor, gradient: Tensor, to_input: bool = True
     ) -> TorchLayerPass:
         """Open one layer alone; a Dropout drops here, a norm moves its statistics."""
-        return TorchLayerPass(self._trainer, path, given, gradient, to_input)
+        arriving = self._arriving()[path]
+        return TorchLayerPass(self._trainer, path, given, gradient, to_input, arriving)
 
     def facts(self) -> Mapping[str, Any]:
         """Say what the examination ran with."""
@@ -183,6 +193,34 @@ class TorchSubject:
         for path, activation in seen.items():
             yield made("activation/" + path, activation)
 
+    def _arriving(self) -> Mapping[str, torch.dtype]:
+        """Say in which type each layer is given its input in the whole network, as it is timed.
+
+        Under autocast it is not that of products everywhere: past the blocks of a network of
+        sequences flows float32, and torch sums a norm's gradients in the type of what it was given.
+        """
+        network, wanted = self._trainer.network, self._settings.compute
+        if not self._types and (len(network.at) == 1 or wanted not in AUTOCAST.values()):
+            self._types = dict.fromkeys(network.at, wanted)
+        elif not self._types:
+            hooks = [
+                module.register_forward_pre_hook(_keep_type(self._types, path, wanted))
+                for path, module in network.at.items()
+            ]
+            self._before = {name: tensor.clone() for name, tensor in network.named_buffers()}
+            with torch.no_grad(), self._settings.autocast():
+                network(self._any_samples())
+            self._restore()
+            for hook in hooks:
+                hook.remove()
+        return self._types
+
+    def _any_samples(self) -> torch.Tensor:
+        shape = (2, *self._workload.network.input)  # a norm of one number has no variance
+        if vocabulary(self._workload.network) is not None:
+            return torch.zeros(shape, dtype=torch.int64, device=self._settings.device)
+        return self._trainer.place(torch.zeros(shape))
+
     def _restore(self) -> None:
         for name, tensor in self._trainer.network.named_buffers():
             tensor.copy_(self._before[name])
@@ -200,6 +238,14 @@ def _joined(output: Any) -> torch.Tensor:
     if isinstance(output, torch.Tensor):
         return output
     return torch.cat([one.flatten(1) for one in output], dim=1)
+
+
+def _keep_type(seen: Dict[str, torch.dtype], path: str, narrow: torch.dtype) -> Any:
+    def keep(_module: Any, inputs: Any) -> None:
+        arrives = inputs[0].dtype
+        seen[path] = arrives if arrives.is_floating_point else narrow
+
+    return keep
 
 
 # What a hook sees may be overwritten by the next layer, so it keeps a copy.
