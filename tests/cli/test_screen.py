@@ -10,23 +10,8 @@ import pytest
 
 from tests.cli.command import bakeoff
 from tests.gauntlet.attacks import say_everywhere
-from tests.runs import Behaviour, RecordedCell, Recording, write_run
-
-NODES = 4
-
-
-def screened(at: Path, slow: int | None) -> Path:
-    """Write a screen of several nodes, one of which may be slow."""
-    cells = tuple(
-        RecordedCell(
-            workload="tinycnn",
-            framework="torch",
-            factors={"node": number},
-            behaviour=Behaviour(step_s=0.02 if number == slow else 0.01, windows=20),
-        )
-        for number in range(1, NODES + 1)
-    )
-    return write_run(at, cells, Recording(trials=7))
+from tests.runs import RecordedCell, Recording, write_run
+from tests.screened_runs import NODES, screened
 
 
 @pytest.mark.parametrize("slow", [None, 3])

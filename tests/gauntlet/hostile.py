@@ -14,6 +14,7 @@ import socket
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,6 +23,7 @@ from tests.gauntlet.attacks import FIRED, URL, Attack, attacks
 from tests.gauntlet.command import Ended, run
 from tests.gauntlet.parsers.traces import TRACED
 from tests.gauntlet.part import Part, Stage
+from tests.screened_runs import screened
 
 PATIENCE_S = 60.0
 MOST_BYTES = 1 << 30
@@ -51,19 +53,33 @@ VERBS = (
     ("resume", _RUN),
     ("resume", _RUN, "--more", "1"),
 )
+VERBS_OF_SCREENS = (
+    ("screen", "--of", _RUN),
+    ("screen", "--of", _RUN, "--json"),
+    ("export", _RUN, "--to", "csv", "--table", "nodes"),
+    ("report", _RUN),
+)
 _RECORDED = Path(__file__).parents[1] / "store" / "recorded"
 _COMMANDS = re.compile(r"\\(input|write18|immediate|openout)\b")
-_BASE: dict[str, Path] = {}
 
 
-def _base() -> Path:
+def _scratch() -> Path:
+    return Path(os.environ.get("TMPDIR", "/tmp")) / f"bakeoff-hostile-{os.getpid()}"
+
+
+@cache
+def _small() -> Path:
     """Make the run that copies are taken from, once."""
-    if "run" not in _BASE:
-        folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"bakeoff-hostile-{os.getpid()}"
-        _BASE["run"] = small_run.write(folder, cells=1, blocks=2)
-        run(*small_run.RUN, cwd=folder, told=folder / "told")
-        _lay_untimed_jobs(_BASE["run"])
-    return _BASE["run"]
+    place = small_run.write(_scratch(), cells=1, blocks=2)
+    run(*small_run.RUN, cwd=_scratch(), told=_scratch() / "told")
+    _lay_untimed_jobs(place)
+    return place
+
+
+@cache
+def _screen() -> Path:
+    """Make a screen of nodes that copies are taken from, once."""
+    return screened(_scratch() / "screens" / small_run.NAME, slow=3)
 
 
 def _lay_untimed_jobs(run_folder: Path) -> None:
@@ -84,8 +100,16 @@ def make(seed: int, number: int, folder: Path) -> Part:
     with _listener(part, attack) as url:
         os.environ[URL] = url
         for verb in chance.sample(VERBS, len(VERBS)):
-            _open(part, attack, verb, folder / "lane")
+            _open(part, attack, verb, _small(), folder / "lane")
             part.counts["openings"] += 1
+        for verb in VERBS_OF_SCREENS:
+            try:
+                _open(part, attack, verb, _screen(), folder / "lane")
+            except (OSError, ValueError, LookupError):
+                # It was planted in the run above, so what it aims at is not in a screen.
+                part.counts["openings that no screen has"] += 1
+            else:
+                part.counts["openings"] += 1
     part.counts["attacks"] += 1
     return part
 
@@ -103,14 +127,14 @@ def _listener(part: Part, attack: Attack) -> Iterator[str]:
             pass
 
 
-def plant(attack: Attack, here: Path) -> Path:
+def plant(attack: Attack, base: Path, here: Path) -> Path:
     """Lay out a copy of the run with an attack in it, beside what it aims at."""
     shutil.rmtree(here, ignore_errors=True)
     place = here / _RUN
     no_code = shutil.ignore_patterns("payload")
     for copy in (place, here / "other"):
-        shutil.copytree(_base(), copy, ignore=no_code)
-    shutil.copytree(_base() / "payload", place / "payload", copy_function=os.link)
+        shutil.copytree(base, copy, ignore=no_code)
+    shutil.copytree(_small() / "payload", place / "payload", copy_function=os.link)
     outside = place.parent / "outside"
     (outside / "folder").mkdir(parents=True)
     for name in ("victim", "folder/victim", "folder/outcome.json"):
@@ -119,8 +143,8 @@ def plant(attack: Attack, here: Path) -> Path:
     return place
 
 
-def _open(part: Part, attack: Attack, verb: tuple[str, ...], here: Path) -> None:
-    place = plant(attack, here)
+def _open(part: Part, attack: Attack, verb: tuple[str, ...], base: Path, here: Path) -> None:
+    place = plant(attack, base, here)
     (here / "home").mkdir()
     os.environ["HOME"] = str(here / "home")
     before = _seen(here, place)
