@@ -1,7 +1,10 @@
 """Hold what hooks say of exchanging gradients to a group of one, slowed down at will."""
 
+import contextlib
+import gc
 import tempfile
 import time
+import weakref
 
 import torch
 from torch import distributed
@@ -29,10 +32,7 @@ def watched(communicates=True, late_s=0.0, training=WORKLOAD, accumulate=1):
         return exchange(*given, **named)
 
     alone = place.find({})
-    with tempfile.TemporaryDirectory() as folder:
-        distributed.init_process_group(
-            "gloo", init_method="file://" + folder + "/meeting", rank=0, world_size=1
-        )
+    with a_group_of_one():
         distributed.all_reduce = slow
         try:
             applied = settings.apply({"accumulate": accumulate}, {}, alone)
@@ -44,6 +44,17 @@ def watched(communicates=True, late_s=0.0, training=WORKLOAD, accumulate=1):
             return exchange_hooks.watched(activity).get("exchange_hooks"), trainer
         finally:
             distributed.all_reduce = exchange
+
+
+@contextlib.contextmanager
+def a_group_of_one():
+    with tempfile.TemporaryDirectory() as folder:
+        distributed.init_process_group(
+            "gloo", init_method="file://" + folder + "/meeting", rank=0, world_size=1
+        )
+        try:
+            yield
+        finally:
             distributed.destroy_process_group()
 
 
@@ -58,6 +69,18 @@ def test_every_gradient_is_seen_once_a_step():
 def test_the_gradients_of_micro_batches_are_exchanged_once_a_step():
     told, _ = watched(training=tinygpt.WORKLOAD, accumulate=2)
     assert told["bytes"] == 4 * tinygpt.WORKLOAD.parameters, told
+
+
+def test_a_strategy_keeps_nothing_that_was_trained_until_the_group_ends():
+    """What ends with the group waits, at times for ever, for threads that wait for it."""
+    with a_group_of_one():
+        applied = settings.apply({}, {}, place.find({}))
+        strategy = DataParallel(applied, None, True)
+        trainer = Trainer(WORKLOAD, applied, 1, strategy)
+        wrapped = weakref.ref(trainer.model)
+        del trainer
+        gc.collect()
+        assert wrapped() is None
 
 
 def test_an_exchange_after_the_last_gradient_is_exposed():

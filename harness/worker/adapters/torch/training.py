@@ -105,7 +105,7 @@ class Trainer:
         counted = COUNTED[self._workload.loss](target)
         loss = torch.zeros((), device=x.device)
         for number, (own, asked) in enumerate(zip(x.chunk(count), target.chunk(count)), start=1):
-            with self.strategy.exchanging(is_last=number == count):
+            with self.strategy.exchanging(self.model, is_last=number == count):
                 loss = loss + self._pass(own, asked, counted, outputs)
         return loss
 

@@ -31,7 +31,6 @@ class DataParallel(Strategy):
         self._communicates = communicates
         self._settings = settings
         self._bucket = {} if bucket_mb is None else {"bucket_cap_mb": bucket_mb}
-        self._wrapped: Any = None
         self._said = torch.zeros(1, dtype=torch.float64, device=settings.device)
 
     def wrap(self, network: Any) -> Any:
@@ -39,16 +38,15 @@ class DataParallel(Strategy):
         if not self._communicates:
             return network
         devices = [self._settings.device] if self._settings.is_gpu else None
-        self._wrapped = DistributedDataParallel(
+        return DistributedDataParallel(
             network, device_ids=devices, gradient_as_bucket_view=True, **self._bucket
         )
-        return self._wrapped
 
-    def exchanging(self, *, is_last: bool) -> ContextManager[Any]:
+    def exchanging(self, model: Any, *, is_last: bool) -> ContextManager[Any]:
         """Add gradients up in this rank until the last micro-batch of a step."""
-        if is_last or self._wrapped is None:
+        if is_last or not self._communicates:
             return contextlib.nullcontext()
-        context: ContextManager[Any] = self._wrapped.no_sync()
+        context: ContextManager[Any] = model.no_sync()
         return context
 
     def agree(self, value: float) -> float:

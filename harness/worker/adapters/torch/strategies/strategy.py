@@ -32,9 +32,13 @@ class Strategy:
         """Give what updates the weights."""
         return optimiser
 
-    def exchanging(self, *, is_last: bool) -> ContextManager[Any]:
-        """Give what a micro-batch runs in; gradients are exchanged with the last of a step."""
-        del is_last  # nobody exchanges
+    def exchanging(self, model: Any, *, is_last: bool) -> ContextManager[Any]:
+        """Give what a micro-batch runs in; gradients are exchanged with the last of a step.
+
+        The wrapped model is given, not kept: torch's gloo may wait for ever for its own threads if
+        the group ends with the last of what it served (they need the interpreter's lock).
+        """
+        del model, is_last  # nobody exchanges
         return contextlib.nullcontext()
 
     def require_gradients_before_update(self) -> None:
