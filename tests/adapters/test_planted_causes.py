@@ -119,10 +119,10 @@ HELPERS = {
 UPDATES: dict[str, Edit] = {
     "torch": (
         "torch/training.py",
-        "            self._clip_gradients()\n            self.optimiser.step()",
+        "        self._clip_gradients()\n        self.scaler.step(self.optimiser)",
         (
-            "            self._clip_gradients()\n            for _ in range(500):\n"
-            "                self.optimiser.step()"
+            "        self._clip_gradients()\n        for _ in range(500):\n"
+            "            self.scaler.step(self.optimiser)"
         ),
     ),
     "jax": (

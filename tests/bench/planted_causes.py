@@ -127,18 +127,18 @@ JAX_COPIED = (
 )
 SHADOW: Edit = (
     "torch/training.py",
-    "            self._clip_gradients()\n            self.optimiser.step()",
+    "        self._clip_gradients()\n        self.scaler.step(self.optimiser)",
     (
-        "            self._clip_gradients()\n"
-        "            if not hasattr(self, 'shadow'):\n"
-        "                like = [torch.nn.Parameter(one.detach().clone())\n"
-        "                        for one in self.model.parameters()]\n"
-        "                for one in like:\n"
-        "                    one.grad = torch.zeros_like(one)\n"
-        "                self.shadow = torch.optim.SGD(like, lr=0.1, momentum=0.9)\n"
-        "            for _ in range(50):\n"
-        "                self.shadow.step()\n"
-        "            self.optimiser.step()"
+        "        self._clip_gradients()\n"
+        "        if not hasattr(self, 'shadow'):\n"
+        "            like = [torch.nn.Parameter(one.detach().clone())\n"
+        "                    for one in self.model.parameters()]\n"
+        "            for one in like:\n"
+        "                one.grad = torch.zeros_like(one)\n"
+        "            self.shadow = torch.optim.SGD(like, lr=0.1, momentum=0.9)\n"
+        "        for _ in range(50):\n"
+        "            self.shadow.step()\n"
+        "        self.scaler.step(self.optimiser)"
     ),
 )
 """An optimiser that works on copies: a slow one, which trains the same."""

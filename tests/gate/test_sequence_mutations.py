@@ -175,12 +175,15 @@ MISTAKES = {
     },
     "masked positions that count": {
         "torch": (
-            TORCH + "training.py",
-            ("target.flatten(), ignore_index=MASKED", "target.flatten().clamp(min=0)"),
+            TORCH + "losses.py",
+            (
+                "output.flatten(0, 1), target.flatten()",
+                "output.flatten(0, 1), target.flatten().clamp(min=0)",
+            ),
             "the loss",
         ),
         "jax": (
-            JAX + "training.py",
+            JAX + "losses.py",
             ("is_asked = target != MASKED", "is_asked = target == target"),
             "the loss",
         ),

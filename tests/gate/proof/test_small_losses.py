@@ -17,12 +17,11 @@ pytestmark = [pytest.mark.framework, pytest.mark.planted]
 
 # 2.291 at the first start, 2.301 or more at those of the updates
 SMALL = "2.29"
-UPDATED = "            self.optimiser.step()\n"
 STOPPED = {
     "torch": (
         on_torch.FOLDER + "training.py",
         on_torch.UPDATE,
-        on_torch.UPDATE.replace(UPDATED, f"            if float(loss) > {SMALL}:\n    {UPDATED}"),
+        f"{on_torch.PASSES}        if float(loss) > {SMALL}:\n    {on_torch.OPTIMISER_STEP}",
     ),
     "jax": (
         on_jax.FOLDER + "adapter.py",
@@ -30,13 +29,7 @@ STOPPED = {
         f"if self._loss is None or float(self._loss) > {SMALL}:\n                {on_jax.OURS}",
     ),
 }
-HELD = f"""            if float(loss) > {SMALL}:
-                loss.backward()
-                self.held = [p.grad.clone() for p in self.network.parameters()]
-            for p, slope in zip(self.network.parameters(), self.held):
-                p.grad = slope.clone()
-            self.optimiser.step()
-"""
+HELD = f"        if float(loss) > {SMALL}:{on_torch.HOLDING}"
 
 
 @pytest.mark.parametrize("name", ["torch", pytest.param("jax", marks=pytest.mark.long)])
@@ -52,7 +45,7 @@ def test_a_step_that_no_longer_updates_is_refused(name, prove, planted) -> None:
 
 def test_a_gradient_that_is_remembered_is_counted(prove, places, planted) -> None:
     file = on_torch.FOLDER + "training.py"
-    prove("torch", tinycnn, {file: (on_torch.UPDATE, HELD)})  # whole where it is examined
+    prove("torch", tinycnn, {file: (on_torch.BACKWARD, HELD)})  # whole where it is examined
     found = [one.evidence for one in judge_amount(streams_of(places[-1]))]
     fault = "a backward pass only where the loss is large"
     planted("torch", fault, "multiplications", found[0] if found else None)

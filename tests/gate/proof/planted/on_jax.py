@@ -6,7 +6,7 @@ from tests.gate.proof.planted.fault import Fault, counted, known
 
 FOLDER = "harness/worker/adapters/jax/"
 OURS = "self.trained, self._loss = self._step(self.trained, self._given)"
-SLOPES = "slopes(net, workload, precision, state, given, draw)"
+SLOPES = "net, workload, precision, state, given, draw, count=accumulate"
 ROW = "                x = self._layer(self.sites[path], x, one)\n"
 FAULTS: dict[str, Fault] = {
     **known(

@@ -6,19 +6,19 @@ from tests.gate.proof.planted.fault import Fault, counted, known
 
 FOLDER = "harness/worker/adapters/torch/"
 STEP = "self._loss = self.trainer.step(*self.batch)"
-UPDATE = """            loss.backward()
-            self._clip_gradients()
-            self.optimiser.step()
-"""
+BACKWARD = "        self.scaler.scale(loss).backward()\n"
+PASSES = "        loss = self.passes(x, target)\n        self._clip_gradients()\n"
+OPTIMISER_STEP = "        self.scaler.step(self.optimiser)"
+UPDATE = PASSES + OPTIMISER_STEP
 NETWORK = "        self.network.train()\n"
 SGD = "torch.optim.SGD(groups, lr=rate, momentum=rule.momentum, fused=True)"
-MEMOISED = """            if not hasattr(self, "held"):
-                loss.backward()
-                self.held = [p.grad.clone() for p in self.network.parameters()]
-            for p, slope in zip(self.network.parameters(), self.held):
-                p.grad = slope.clone()
-            self.optimiser.step()
+HOLDING = """
+            loss.backward()
+            self.held = [p.grad.clone() for p in self.network.parameters()]
+        for p, slope in zip(self.network.parameters(), self.held):
+            p.grad = slope.clone()
 """
+MEMOISED = f"        if not hasattr(self, 'held'):{HOLDING}"
 PADDED = "    return _padded(convolution, rest, dimensions, 0.0)\n"
 SKIPPED = "        convolution.forward = lambda x: x\n"
 FAULTS: dict[str, Fault] = {
@@ -29,7 +29,7 @@ FAULTS: dict[str, Fault] = {
                 "lowering/network.py",
                 (PADDED, f"    if site.path == 'block/conv2':\n{SKIPPED}{PADDED}"),
             ),
-            "no update": ("training.py", (UPDATE, "            loss.backward()\n")),
+            "no update": ("training.py", (UPDATE, PASSES)),
             "every second step skipped": ("activity.py", (STEP, counted("self.taken % 2", STEP))),
             "training that stops after twelve steps": (
                 "activity.py",
@@ -57,7 +57,7 @@ FAULTS: dict[str, Fault] = {
             ),
             "a summed loss": (
                 "training.py",
-                (UPDATE, UPDATE.replace("loss.backward()", "(16 * loss).backward()")),
+                (BACKWARD, BACKWARD.replace("scale(loss)", "scale(16 * loss)")),
             ),
             "a frozen layer": (
                 "training.py",
@@ -95,10 +95,10 @@ FAULTS: dict[str, Fault] = {
     "forward only": (
         "tinycnn",
         "training.py",
-        (UPDATE, "            pass\n"),
+        (BACKWARD, "        pass\n"),
         "no weight moves in update 1",
     ),
-    "a memoised forward": ("tinycnn", "training.py", (UPDATE, MEMOISED), "the gradient of "),
+    "a memoised forward": ("tinycnn", "training.py", (BACKWARD, MEMOISED), "the gradient of "),
     "momentum lost": (
         "tinycnn",
         "training.py",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.gate.proof.planted.fault import Fault, counted, known
+from tests.gate.proof.planted.on_torch import BACKWARD, STEP
 from tests.gate.proof.planted.on_torch import FOLDER as FOLDER
-from tests.gate.proof.planted.on_torch import STEP, UPDATE
 
 DDP = "strategies/ddp.py"
 ALONE = ("if not self._communicates:", "if True:")
@@ -63,7 +63,7 @@ FAULTS: dict[str, Fault] = known(
         ),
         "a rank whose loss weighs twice": (
             "training.py",
-            (UPDATE, UPDATE.replace("loss.", f"((1 + {RANK}) * loss).")),
+            (BACKWARD, BACKWARD.replace("scale(loss)", f"scale((1 + {RANK}) * loss)")),
         ),
     }
 )

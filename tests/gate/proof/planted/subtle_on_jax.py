@@ -37,6 +37,7 @@ def lowering(old: str, new: str, words: str = "the gradient of ") -> Fault:
     return "tinycnn", "lowering/network.py", (old, new), words
 
 
+MEAN = "return -jnp.sum(jnp.take_along_axis(logarithms, target[:, None], axis=1)) / len(whole)"
 FAULTS: dict[str, Fault] = {
     **on_jax.FAULTS,
     "half the batch": batch("given.input[::2]", "given.target[::2]"),
@@ -54,9 +55,10 @@ FAULTS: dict[str, Fault] = {
         (OURS, counted("self.taken <= 12", OURS)),
         "changes nothing",
     ),
-    "a summed loss": training(
-        "return -jnp.mean(jnp.take_along_axis",
-        "return -jnp.sum(jnp.take_along_axis",
+    "a summed loss": (
+        "tinycnn",
+        "losses.py",
+        (MEAN, MEAN.replace(" / len(whole)", "")),
         "16 times what it should be",
     ),
     "another momentum": training(
@@ -105,10 +107,10 @@ FAULTS: dict[str, Fault] = {
         "if rule.weight_decay:",
         "weight decay is 0.0001 where 0 is asked",
     ),
-    "labels smoothed": training(
-        "return -jnp.mean(jnp.take_along_axis(logarithms, target[:, None], axis=1))",
-        "return -jnp.mean(0.9 * jnp.take_along_axis(logarithms, target[:, None], axis=1)"
-        " + 0.1 * jnp.mean(logarithms, axis=1, keepdims=True))",
+    "labels smoothed": (
+        "tinycnn",
+        "losses.py",
+        (MEAN, f"return 0.9 * ({MEAN[7:]}) - 0.1 * jnp.mean(logarithms)"),
         "the gradient of ",
     ),
     "bf16 where fp32 is asked": training(

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from tests.gate.proof.planted import on_torch
 from tests.gate.proof.planted.fault import Fault
-from tests.gate.proof.planted.on_torch import FOLDER, NETWORK, SGD, STEP, UPDATE
+from tests.gate.proof.planted.on_torch import (
+    FOLDER,
+    NETWORK,
+    OPTIMISER_STEP,
+    PASSES,
+    SGD,
+    STEP,
+    UPDATE,
+)
 
 __all__ = ["FAULTS", "FOLDER"]
 
-OPTIMISER_STEP = "            self.optimiser.step()\n"
-SMOOTHED = (
-    '"cross-entropy": functional.cross_entropy,',
-    '"cross-entropy": lambda y, t: functional.cross_entropy(y, t, label_smoothing=0.1),',
-)
+SMOOTHED = ("(functional.cross_entropy, output, target, count", ", label_smoothing=0.1")
 HOOK = ".register_forward_pre_hook(lambda m, a: (a[0].{}().float(),))"
 GROUPS = "    groups = decay_groups(network, rule.weight_decay)\n    betas"
 DECAYING = "eps=rule.epsilon, weight_decay=0.0"
-EACH = "            for p in self.network.parameters():\n                "
+EACH = "        for p in self.network.parameters():\n            "
 ADAM = "betas=betas, eps=rule.epsilon, fused=True"
 SHORTCUT = "            y += self.shortcut(x)\n            return y\n"
 
@@ -28,8 +32,7 @@ def batch(how: str, words: str = "the gradient of ") -> Fault:
 
 def update(how: str, words: str) -> Fault:
     """Update otherwise from the gradients."""
-    plain = UPDATE.replace(OPTIMISER_STEP, "")
-    return "tinycnn", "training.py", (UPDATE, plain + how), words
+    return "tinycnn", "training.py", (UPDATE, PASSES + how), words
 
 
 def sgd(old: str, new: str, words: str) -> Fault:
@@ -65,13 +68,15 @@ FAULTS: dict[str, Fault] = {
         ("        self.optimiser.zero_grad()  # sets them to None, as Horovod's does\n", ""),
         "the gradient of ",
     ),
-    "two updates for one": update(2 * OPTIMISER_STEP, "momentum is|the gradient of |times"),
+    "two updates for one": update(
+        OPTIMISER_STEP + "\n" + OPTIMISER_STEP, "momentum is|the gradient of |times"
+    ),
     "gradients clipped": update(
-        "            nn.utils.clip_grad_norm_(self.network.parameters(), 1e-3)\n" + OPTIMISER_STEP,
+        "        nn.utils.clip_grad_norm_(self.network.parameters(), 1e-3)\n" + OPTIMISER_STEP,
         "times what it should be",
     ),
     "gradients clipped one by one": update(
-        "            nn.utils.clip_grad_value_(self.network.parameters(), 0.1)\n" + OPTIMISER_STEP,
+        "        nn.utils.clip_grad_value_(self.network.parameters(), 0.1)\n" + OPTIMISER_STEP,
         "the gradient of ",
     ),
     "noise in gradients": update(
@@ -81,10 +86,10 @@ FAULTS: dict[str, Fault] = {
         "the gradient of ",
     ),
     "weights averaged with those before": update(
-        "            old = [p.detach().clone() for p in self.network.parameters()]\n"
+        "        old = [p.detach().clone() for p in self.network.parameters()]\n"
         + OPTIMISER_STEP
-        + "            for p, before in zip(self.network.parameters(), old):\n"
-        + "                p.data.lerp_(before, 0.01)\n",
+        + "\n        for p, before in zip(self.network.parameters(), old):\n"
+        + "            p.data.lerp_(before, 0.01)\n",
         "0.99 times as far as its rate says",
     ),
     "gradients in bf16": update(
@@ -97,20 +102,20 @@ FAULTS: dict[str, Fault] = {
         EACH + "p.grad.sign_()\n" + OPTIMISER_STEP, "the gradient of "
     ),
     "weights kept in bf16": update(
-        OPTIMISER_STEP + EACH + "p.data.copy_(p.data.bfloat16())\n",
+        OPTIMISER_STEP + "\n" + EACH + "p.data.copy_(p.data.bfloat16())\n",
         "does not move as the optimiser's rule says",
     ),
     "a rate that falls with every step": update(
         OPTIMISER_STEP
-        + "            for group in self.optimiser.param_groups:\n"
-        + "                group['lr'] *= 0.9\n",
+        + "\n        for group in self.optimiser.param_groups:\n"
+        + "            group['lr'] *= 0.9\n",
         "times as far as its rate says",
     ),
     "a rate that warms up": update(
-        "            self.taken = getattr(self, 'taken', 0) + 1\n"
-        "            for group in self.optimiser.param_groups:\n"
-        "                full = group.setdefault('full', group['lr'])\n"
-        "                group['lr'] = full * min(1.0, self.taken / 1000)\n" + OPTIMISER_STEP,
+        "        self.taken = getattr(self, 'taken', 0) + 1\n"
+        "        for group in self.optimiser.param_groups:\n"
+        "            full = group.setdefault('full', group['lr'])\n"
+        "            group['lr'] = full * min(1.0, self.taken / 1000)\n" + OPTIMISER_STEP,
         "times as far as its rate says",
     ),
     "a loss that is maximised": sgd("fused", "maximize=True, fused", "-1 times what it should be"),
@@ -168,11 +173,16 @@ FAULTS: dict[str, Fault] = {
         "times what it should be",
     ),
     "another epsilon": module("['bn1'].eps = 0.1", "the gradient of "),
-    "labels smoothed": ("tinycnn", "training.py", SMOOTHED, "the gradient of "),
+    "labels smoothed": (
+        "tinycnn",
+        "losses.py",
+        (SMOOTHED[0], "".join(SMOOTHED)),
+        "the gradient of ",
+    ),
     "labels smoothed a little": (
         "tinycnn",
-        "training.py",
-        (SMOOTHED[0], SMOOTHED[1].replace("0.1", "0.01")),
+        "losses.py",
+        (SMOOTHED[0], "".join(SMOOTHED).replace("0.1", "0.01")),
         "the gradient of fc/bias is 0.99 times what it should be",
     ),
     "a shortcut without a gradient": (
