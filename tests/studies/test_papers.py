@@ -20,6 +20,8 @@ pytestmark = [pytest.mark.io, pytest.mark.slow]
 PLATFORM = """
 title = "Tiers and a box"
 extends = "local"
+[environment]
+OMP_WAIT_POLICY = "PASSIVE"    # threads that spin beside another test take ten times as long
 [storage.disk]
 path = "{0}/disk"
 roles = ["data", "checkpoint"]
