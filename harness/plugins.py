@@ -114,9 +114,11 @@ def workload(name: str, factors: Mapping[str, Any] | None = None) -> Any:
     With a cell's factors it is the cell's: one of texts has the length that they ask for.
     """
     network, is_of_layer, _ = name.partition("/")
-    found = load("workloads", network).WORKLOAD
+    described = load("workloads", network).WORKLOAD
     sequence = None if factors is None else factors.get("sequence")
-    return _derived(found, name, sequence) if is_of_layer or sequence is not None else found
+    if sequence is None and not is_of_layer:
+        return described
+    return _derived(described, name, sequence)
 
 
 def workload_module(name: str) -> str:
@@ -127,12 +129,17 @@ def workload_module(name: str) -> str:
 def _derived(described: Any, name: str, sequence: int | None) -> Any:
     from harness.worker.network.alone import NoSuchLayer  # what reads has no layers
     from harness.worker.network.asked_workload import asked_workload
+    from harness.worker.network.rule import ImpossibleNetwork
     from harness.worker.network.workload import Training
 
-    if "/" in name and not isinstance(described, Training):
+    if not isinstance(described, Training):
+        if "/" not in name:
+            return described
         raise UsageError(f"{name}: {described.name} is no network, so it has no layers.")
     try:
-        return asked_workload(described, name, sequence)
+        return asked_workload(described, name, {"sequence": sequence})
+    except ImpossibleNetwork as fault:
+        raise UsageError(f"{name} has no form of {sequence} tokens: {fault}.") from fault
     except NoSuchLayer as fault:
         hint = nearest(name, fault.known) or f" There are: {', '.join(fault.known)}."
         raise UsageError(

@@ -17,8 +17,6 @@ from harness.worker.redaction.redact import NAMES_A_PLACE
 from harness.worker.scale import Scale
 
 _PLACE = {NAMES_A_PLACE: True}
-BROUGHT = ", brought to the reference's blocks"
-"""Ends the meaning of an interval whose rate was moved, so that rates have the ratios of blocks."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from harness.worker.checkpoints.request import asked
 from harness.worker.contracts import Activity, Adapter, OutOfMemory, Refused, Unsupported, door
 from harness.worker.events import Events
 from harness.worker.facts import resources
-from harness.worker.job import Job, read, without_purpose
+from harness.worker.job import Job, micro_batches, read, without_purpose
 from harness.worker.network.workload import (
     Checkpointing,
     Collective,
@@ -79,14 +79,12 @@ class Worker:
         adapter.close()
 
     def _workload(self) -> Workload:
-        workload: Workload = importlib.import_module(self.job.workload_module).WORKLOAD
-        name = self.job.workload
-        asked = {one: self.job.factors.get(one) for one in ("sequence", "attention")}
-        if "/" not in name and not any(asked.values()):
-            return workload
+        described: Workload = importlib.import_module(self.job.workload_module).WORKLOAD
+        if not isinstance(described, Training):
+            return described
         from harness.worker.network.asked_workload import asked_workload  # what reads has no layers
 
-        return asked_workload(workload, name, **asked)
+        return asked_workload(described, self.job.workload, self.job.factors)
 
     def _trial(self, adapter: Adapter, workload: Workload) -> None:
         self._phase("build")
@@ -117,8 +115,8 @@ class Worker:
         from harness.worker.facts import multiplications  # nothing is timed any more
 
         # Where the measured phase ended: from another state a step may leave out less.
-        accumulate = job.factors.get("accumulate") or 1
-        counted = multiplications.counted(activity, workload, job.scale, accumulate)
+        parts = micro_batches(job.factors)
+        counted = multiplications.counted(activity, workload, job.scale, parts)
         if proof is not None:
             proof.close(window_steps, time.monotonic_ns)
         if series is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Mapping, Optional
 
 from harness.worker.scale import Scale
 
@@ -66,6 +66,11 @@ def read(path: str) -> Job:
     raw["warmup"] = Span(**raw["warmup"])
     raw["until"] = Span(**raw["until"])
     return Job(**raw)
+
+
+def micro_batches(factors: Mapping[str, Any]) -> int:
+    """Say in how many parts a step computes its batch; in one where nobody asks for more."""
+    return int(factors.get("accumulate") or 1)
 
 
 def text(job: Job) -> str:

@@ -121,7 +121,9 @@ def test_operations_that_had_no_processor_are_not_slow_kernels() -> None:
     assert found.shares["kernels"] == pytest.approx(0.15, rel=0.01)
     assert add_up(found)
     assert short(found) == "starved 72 %"
-    assert "for at least 72 % (7.20 ms) its operations had no processor" in sentence(found)
+    assert "for at least 72 % (7.20 ms) its operations waited without a processor" in sentence(
+        found
+    )
 
 
 def test_of_operations_on_a_gpu_the_cores_tell_nothing() -> None:

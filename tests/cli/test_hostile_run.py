@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,6 +180,15 @@ def test_what_a_desktop_leaves_in_folders_is_no_part_of_a_run(
     assert not [line for line in lines if "damaged" in line and platform not in line]
     assert "Thumbs" not in told.out + told.err
     assert (run / "report.html").exists()
+
+
+@pytest.mark.parametrize("length", [None, 0, -3, 0.5, 65, 10**9])
+def test_texts_that_no_network_can_be_fed_are_refused_or_shown(
+    length: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = RecordedCell("tinybert", unit="tokens", factors={"sequence": length})
+    read_with_every_verb(write_run(tmp_path / "runs" / "r", [told]))
 
 
 def test_the_host_of_a_rank_cannot_name_another_folder(

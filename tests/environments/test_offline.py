@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -224,9 +224,7 @@ def test_a_hostile_archive_is_refused_before_anything_is_installed(
 ) -> None:
     monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
     path = tmp_path / "it.tar"
-    with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as file:
-        for info, data in entries:
-            file.addfile(info, io.BytesIO(data))
+    write_entries(path, entries)
     with pytest.raises(BakeoffError, match=why) as refused:
         unpack(path, told)
     assert str(refused.value).endswith("Nothing was installed.")
@@ -245,16 +243,14 @@ def whole_archive(
         name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         for name, data in held.items()
     }
+    said = entry("pack.json", json.dumps(told).encode())
+    write_entries(out, [said, *(entry(name, data) for name, data in held.items())])
+
+
+def write_entries(out: Path, entries: Iterable[tuple[tarfile.TarInfo, bytes]]) -> None:
     with tarfile.open(out, "w", format=tarfile.GNU_FORMAT) as file:
-        for info, data in (
-            entry("pack.json", json.dumps(told).encode()),
-            *map(entry_of, held.items()),
-        ):
+        for info, data in entries:
             file.addfile(info, io.BytesIO(data))
-
-
-def entry_of(item: tuple[str, bytes]) -> tuple[tarfile.TarInfo, bytes]:
-    return entry(*item)
 
 
 WHOLE = {"reference": "null", "device": "cpu", "python": "3.11", "lock": "environments/null.txt"}

@@ -227,6 +227,16 @@ def _jobs(run: Path) -> None:
     (run / "jobs.json").write_text(json.dumps({"version": 1, "jobs": [job]}))
 
 
+def _texts(run: Path, sequence: Any) -> None:
+    """Say that every cell trained a network on texts that have no such length."""
+    place = _place(run, "plan.json")
+    plan = json.loads(place.read_text())
+    for cell in plan["cells"]:
+        cell |= {"workload": "tinybert", "unit": "tokens"}
+        cell["factors"]["sequence"] = sequence
+    place.write_text(json.dumps(plan))
+
+
 def _host(run: Path) -> None:
     """Call a rank's host by a path."""
     place = _place(run, f"{TRIAL}/outcome.json")
@@ -257,6 +267,8 @@ def attacks() -> Iterator[Attack]:
         yield Attack(f"words {number}", partial(say_everywhere, words=words))
     for number in _NUMBERS:
         yield Attack(f"numbers are {number!r:.20}", partial(_with_numbers, number=number))
+    for length in (None, 0, -3, 0.5, "64", 65, 10**9):
+        yield Attack(f"texts of {length!r} tokens", partial(_texts, sequence=length))
     for key in ("..", "../..", "../../outside/folder", "/etc", "", "-x", ".hidden"):
         yield Attack(f"a cell called {key!r}", partial(_cell_key, key=key))
     for name in ("harness/worker/__main__.py", "harness/worker/loop.py", "workloads/tinycnn.py"):

@@ -26,7 +26,7 @@ CALLS = (1, 301, 655, 695, 706, 717, 723, 741, 759, 811, 841)
 ATTACKS = (
     *(".report.html.new is a link to victim", "cells/CELL/attribution/traced.json: deep"),
     *("words 0", "a cell called '../..'", "another interpreter"),
-    "harness/worker/__main__.py is edited",
+    *("harness/worker/__main__.py is edited", "texts of 65 tokens"),
 )
 
 

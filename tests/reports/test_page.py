@@ -14,9 +14,9 @@ from urllib.parse import unquote
 import pytest
 
 from harness.analysis.analyse import analyse
+from harness.analysis.blocks.compare_cells import BROUGHT
 from harness.analysis.evidence import Evidence
 from harness.store.dataset import Dataset
-from harness.verdicts.results import BROUGHT
 from reports.page.page import render
 from reports.text.answer import answer
 from tests import runs

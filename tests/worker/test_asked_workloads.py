@@ -50,6 +50,12 @@ def test_a_network_that_turns_its_positions_takes_any_length() -> None:
     assert count(tiny.network).parameters == 131_392
 
 
+@pytest.mark.parametrize("length", [0, -3, 65, 10**12])
+def test_no_network_is_stretched_beyond_what_it_holds(length: int) -> None:
+    with pytest.raises(ImpossibleNetwork):
+        at_length(plugins.workload("tinybert"), length)
+
+
 def test_bert_masks_the_same_share_of_a_longer_text() -> None:
     described = plugins.workload("bert-base")
     long, short = at_length(described, 512), at_length(described, 64)
@@ -89,7 +95,7 @@ def test_a_rank_is_fed_texts_of_the_length_and_counts_their_tokens(length: int) 
 @pytest.mark.parametrize("name", ["gpt2-124m", "vit-b16", "bert-base", "tinyllama"])
 def test_how_attention_is_computed_changes_nothing_that_is_counted(name: str) -> None:
     described = plugins.workload(name)
-    asked = asked_workload(described, name, attention="plain")
+    asked = asked_workload(described, name, {"attention": "plain"})
     for network in (asked.network, asked.shallow):
         layers = [] if network is None else [one.layer for one in sites(network)]
         assert {one.form for one in layers if isinstance(one, Attention)} <= {"plain"}
@@ -104,6 +110,6 @@ def test_what_is_fed_no_tokens_counts_its_samples() -> None:
 
 def test_a_layer_alone_has_the_shape_that_it_has_at_the_length() -> None:
     name = "tinygpt/block1_attention/attention/forward"
-    alone = asked_workload(plugins.workload("tinygpt"), name, 32)
+    alone = asked_workload(plugins.workload("tinygpt"), name, {"sequence": 32})
     assert alone.training.network.input == (32, 192)
     assert alone.unit == "sequences"

@@ -19,9 +19,11 @@ from harness.stats import compare, losses
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.store.layout import PILOT
 from harness.store.records import RunRecord
-from harness.verdicts.results import BROUGHT, CellResult, Comparison, Estimate, Interval, scaled
+from harness.verdicts.results import CellResult, Comparison, Estimate, Interval, scaled
 from harness.verdicts.thresholds import rejecting
 
+BROUGHT = ", brought to the reference's blocks"
+"""Ends the meaning of an interval whose rate was moved, so that rates have the ratios of blocks."""
 CONTENDED = "contended"
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harness.analysis import numbers
-from harness.verdicts.results import BROUGHT, CellResult
+from harness.analysis.blocks.compare_cells import BROUGHT
+from harness.verdicts.results import CellResult
 
 MOVED = "rates are moved so that they have the ratios measured within blocks"
 _NONE = "too few trials for an interval"

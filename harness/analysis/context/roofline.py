@@ -17,6 +17,7 @@ from harness import plugins
 from harness.analysis.context.closest_figure import devices
 from harness.analysis.context.derived import derived
 from harness.analysis.results import Results
+from harness.errors import BakeoffError
 from harness.store.records import RunInfo
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.verdicts.results import CellResult
@@ -97,7 +98,8 @@ def _intensity(cell: CellResult) -> float | None:
 @cache
 def _activations(workload: str, sequence: int | None) -> int | None:
     """Count the elements of all outputs of a sample; None for a workload that is not here."""
-    if workload not in plugins.workload_names():
+    try:
+        network = getattr(plugins.workload(workload, {"sequence": sequence}), "network", None)
+    except BakeoffError:  # of another installation, or of a damaged run
         return None
-    network = getattr(plugins.workload(workload, {"sequence": sequence}), "network", None)
     return None if network is None else count(network).activations

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from harness import plugins
 from harness.analysis.explain.step_shares import Key
+from harness.errors import BakeoffError
 from harness.store.record_readers.ceilings import COMPUTE, MEMORY, Ceiling
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC
 from harness.verdicts.results import CellResult
@@ -109,9 +110,10 @@ def _memory_s(moved: float, roof: Roof) -> float:
 
 def training_of(cell: CellResult) -> Training | None:
     """Find the network that a cell trained; None where this one is another than the run's."""
-    if cell.workload not in plugins.workload_names():
+    try:
+        workload = plugins.workload(cell.workload, cell.factors)
+    except BakeoffError:  # of another installation, or of a damaged run
         return None
-    workload = plugins.workload(cell.workload, cell.factors)
     if not isinstance(workload, Training):
         return None
     counted = count(workload.network)

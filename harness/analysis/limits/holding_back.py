@@ -111,7 +111,7 @@ def _limit(body: Anatomy, roof: Roof, least: Mapping[Key, Floor], by_ladder: str
         needed, slow = _beside_what_ran(body, least)
         ran = 1 - sum(shares.values()) - body.phases.get(OTHER, 0.0)
         starved = _without_processor(body.cell, ran)
-        shares |= {NO_PROCESSOR: starved}
+        shares[NO_PROCESSOR] = starved
         ran -= starved
         needed = _at_most(needed, ran)
         kernels = ran - sum(needed.values())

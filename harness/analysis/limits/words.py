@@ -78,8 +78,8 @@ def _cause(of: Limit, name: str) -> str:
         HOST: f"for {told} the host let nothing run",
         WAITING: f"for {told} it waited for input",
         EXCHANGE: f"for {told} it exchanged gradients and did nothing else",
-        NO_PROCESSOR: f"for at least {told} its operations had no processor (others, a quota, or "
-        "they slept)",
+        NO_PROCESSOR: f"for at least {told} its operations waited without a processor: others had "
+        "it, a quota held them back, or they slept",
     }[name]
 
 

@@ -11,9 +11,10 @@ How attention is computed can be asked for too, which changes nothing that is co
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, Mapping, Optional, Sequence, Tuple
 
 from harness.worker.network.layers import Layer, Network
+from harness.worker.network.rule import ImpossibleNetwork
 from harness.worker.network.sequence_layers import Attention, Gather, Positions
 from harness.worker.network.shapes import count, sites, vocabulary, with_branches
 from harness.worker.network.workload import Training, Workload
@@ -23,22 +24,16 @@ EXAMINED = 512
 network states no smaller one."""
 
 
-def asked_workload(
-    workload: Workload,
-    name: str,
-    sequence: Optional[int] = None,
-    attention: Optional[str] = None,
-) -> Workload:
-    """Give a network at a length, or one of its layers alone, as a cell names it."""
-    if sequence is not None and isinstance(workload, Training):
-        workload = at_length(workload, sequence)
-    if attention is not None and isinstance(workload, Training):
-        workload = _attending(workload, attention)
+def asked_workload(workload: Training, name: str, factors: Mapping[str, Any]) -> Workload:
+    """Give a network as a cell's factors ask for it, or the layer of it that a cell names."""
+    if factors.get("sequence") is not None:
+        workload = at_length(workload, factors["sequence"])
+    if factors.get("attention") is not None:
+        workload = _attending(workload, factors["attention"])
     if "/" not in name:
         return workload
     from harness.worker.network.alone import layer_alone  # few cells are of one layer
 
-    assert isinstance(workload, Training), "only networks have layers"
     return layer_alone(workload, name)
 
 
@@ -60,6 +55,11 @@ def at_length(workload: Training, length: int) -> Training:
     own = own_length(workload)
     if own is None or own == length:
         return workload
+    most = most_tokens(workload)
+    if type(length) is not int or length < 1:
+        raise ImpossibleNetwork("input", "a text cannot be {!r} tokens long".format(length))
+    if most is not None and length > most:
+        raise ImpossibleNetwork("positions", "it holds {} positions of {}".format(most, length))
     network = _at(workload.network, length)
     counts = count(network)
     small = workload.shallow

@@ -16,6 +16,7 @@ from typing import Any, Callable, Mapping
 
 from harness.worker.contracts import Unsupported
 from harness.worker.facts.resources import threads, usable_cpus
+from harness.worker.job import micro_batches
 from harness.worker.place import Place
 
 MATMUL = {"tf32": "tensorfloat32", "fp16": "default", "bf16": "default"}
@@ -62,7 +63,7 @@ def apply(
         device=device,
         precision=precision,
         channels_last=factors.get("layout") != "channels-first",
-        accumulate=factors.get("accumulate") or 1,
+        accumulate=micro_batches(factors),
     )
 
 

@@ -11,7 +11,7 @@ from harness.worker.adapters.tensorflow.strategies.strategies import Strategy
 from harness.worker.attribution.marks import Mark, unmarked
 from harness.worker.contracts import Unsupported
 from harness.worker.feed import Feed
-from harness.worker.job import Job
+from harness.worker.job import Job, micro_batches
 from harness.worker.place import Place
 
 PROBED = settings.PROBED
@@ -58,7 +58,7 @@ class TensorFlowAdapter:
                 seed = self._job.seed
                 return ServedActivity(self._strategy, workload, lowering, feed, seed)
             initial = lowering.initial(self._job.seed)
-            step = feed.batch_per_step, self._strategy, self._job.factors.get("accumulate") or 1
+            step = feed.batch_per_step, self._strategy, micro_batches(self._job.factors)
             self._trainer = Trainer(workload, lowering, initial, *step)
             compiled = bool(self._job.factors.get("compile"))
             if feed.files is not None:
@@ -104,8 +104,8 @@ class TensorFlowAdapter:
 
         lowering = Lowering(workload.network, settings.style(self._job.factors, precision))
         compiled = bool(self._job.factors.get("compile"))
-        accumulate = self._job.factors.get("accumulate") or 1
-        return TensorFlowSubject(LoweredSubject(workload, lowering, accumulate), compiled)
+        subject = LoweredSubject(workload, lowering, micro_batches(self._job.factors))
+        return TensorFlowSubject(subject, compiled)
 
     def probe(self, workload: Any, feed: Feed, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Run a few steps under observation and say which kernels ran."""

@@ -19,6 +19,7 @@ import torch
 
 from harness.worker.contracts import Unsupported
 from harness.worker.facts.resources import threads
+from harness.worker.job import micro_batches
 from harness.worker.place import Place
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -87,7 +88,7 @@ def apply(factors: Mapping[str, Any], options: Mapping[str, Any], place: Place) 
         is_compiled=bool(factors.get("compile")),
         mode=options.get("compile_mode") or "default",
         saver=options.get("saver") or "save",
-        accumulate=factors.get("accumulate") or 1,
+        accumulate=micro_batches(factors),
     )
 
 
