@@ -33,6 +33,14 @@ def operations_words(operations: Sequence[Operation]) -> str:
     return "; ".join(told) + (f"; {counted(rest, 'more kind')}" if rest > 0 else "")
 
 
+def _doings(operations: Sequence[Operation]) -> str:
+    """Name what took longest without types and shapes, which a table beside the sentence has."""
+    longest_first = sorted(operations, key=lambda one: -one.share)
+    names = list(dict.fromkeys(one.name for one in longest_first))
+    rest = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
 def milliseconds(term: Term) -> tuple[str, str]:
     """Give a part's difference in milliseconds with its sign, and its interval."""
     value, found = term.difference_s * _MILLISECONDS, term.interval
@@ -80,8 +88,7 @@ def _cause(of: Explanation, term: Term, first: str, second: str) -> str:
     span = f"{ends[0] * 100:.0f}–{ends[1] * 100:.0f}"
     times = _beside_floor(term.first_s, term.first_floor_s, " of what this machine can do with it")
     times += f" against {_beside_floor(term.second_s, term.second_floor_s, '')}"
-    mine = operations_words(term.first_operations)
-    theirs = operations_words(term.second_operations)
+    mine, theirs = _doings(term.first_operations), _doings(term.second_operations)
     doing = f"; {first}: {mine or 'nothing'}; {second}: {theirs or 'nothing'}"
     doing = doing if mine or theirs else ""  # as of gaps
     return f"{share * 100:.0f} % ({span}) of it is {part_name(term)}: {times}{doing}."
