@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from harness.analysis import numbers
 from harness.errors import UsageError, nearest
 from harness.store.outcome import Ended
+
+_NUMBER = re.compile(r"-\d+$")
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,11 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
+
+
+def family(name: str) -> str:
+    """Name what a page has several tables of, which tell the same: ``why-1`` is of ``why``."""
+    return _NUMBER.sub("", name)
 
 
 def with_column(table: Table, key: str, value: str) -> Table:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from harness.analysis.tables import Table, selected, shown, without
+from harness.analysis.tables import Table, family, selected, shown, without
 
 _TELLING = {
     "ranking": "workload cell unit rate rate_interval trials ratio ratio_interval answer",
@@ -13,8 +12,6 @@ _TELLING = {
     "node_hours_per_epoch",
     "why": "part difference_ms interval_ms share slower_s faster_s",
 }
-_NUMBER = re.compile(r"-\d+$")
-"""Of tables that a page has several of: ``why-1`` and ``why-2`` tell the same."""
 _IN_WORDS = frozenset({"workload", "unit", "batch", "trials", "level"})
 """Columns that a caption can say where all rows have the same."""
 
@@ -23,7 +20,7 @@ def for_paper(table: Table, columns: Sequence[str]) -> tuple[Table, tuple[str, .
     """Give the columns asked for, or the telling ones and what is the same in all rows."""
     if columns:
         return selected(table, columns), ()
-    telling = _TELLING.get(_NUMBER.sub("", table.name))
+    telling = _TELLING.get(family(table.name))
     if telling is None:
         return table, ()
     chosen = selected(table, telling.split())

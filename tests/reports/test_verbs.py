@@ -92,7 +92,7 @@ def test_what_is_no_run_is_refused_in_words(tmp_path):
 
 
 def test_export_of_a_table_that_is_not_there_names_those_that_are(recorded):
-    with pytest.raises(UsageError, match=r"Known: .*ranking, .*cells, .*usage, .*trials"):
+    with pytest.raises(UsageError, match=r"These have rows: .*ranking, .*cells, .*trials"):
         invoke(export, recorded, "--to", "csv", "--table", "?")
 
 

@@ -7,13 +7,14 @@ that does not import, or fails while it is made, is named with its reason, and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from itertools import groupby
 
 from harness import plugins
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
-from harness.analysis.tables import Table
+from harness.analysis.tables import Table, family
 from harness.errors import UsageError, nearest
 from harness.plugins import OURS, Entry
 from harness.sections.contract.blocks import Block, Brief, on_page, tables
@@ -100,10 +101,18 @@ def table(of: Sections, name: str) -> Table | None:
 
 
 def refuse_table(of: Sections, name: str) -> UsageError:
-    """Say which tables there are."""
-    known = list(dict.fromkeys(one.name for one in _tables(of)))
-    lines = [f"no table is called '{name}'.{nearest(name, known)}", f"Known: {', '.join(known)}."]
+    """Say which tables of these results have any rows."""
+    every = {one.name: bool(one.rows) for one in _tables(of)}
+    listed = ", ".join(_families([name for name, has_rows in every.items() if has_rows]))
+    lines = [f"no table is called '{name}'.{nearest(name, every)}", f"These have rows: {listed}."]
     return UsageError("\n    ".join((*lines, *of.missing)))
+
+
+def _families(names: Sequence[str]) -> Iterator[str]:
+    """Name tables that differ by a number alone together: ``timeline-1 … timeline-15``."""
+    for _, group in groupby(names, family):
+        alike = list(group)
+        yield alike[0] if len(alike) == 1 else f"{alike[0]} … {alike[-1]}"
 
 
 def _tables(of: Sections) -> Iterable[Table]:
