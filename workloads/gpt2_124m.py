@@ -84,5 +84,6 @@ WORKLOAD = Training(
     data=DataSet("OpenWebText", 9_035_582_198 // 1024),
     parameters=124_439_808,
     macs=145_824_153_600,
+    content="tokens",
     shallow=gpt2_network(2, 768, 12, 4096, 64),
 )

@@ -24,6 +24,7 @@ WORKLOAD = Training(
     data=DataSet("C4", C4_TOKENS // 8192),
     parameters=8_030_261_248,
     macs=79_070_347_919_360,
+    content="tokens",
     shallow=llama_network(
         1, features=1024, heads=8, kv_heads=2, inner=2048, vocabulary=4096, length=64, tied=False
     ),

@@ -92,6 +92,7 @@ WORKLOAD = Training(
     data=DataSet("C4", C4_TOKENS // 8192),
     parameters=1_235_814_400,
     macs=14_521_284_427_776,
+    content="tokens",
     shallow=llama_network(
         1, features=1024, heads=16, kv_heads=4, inner=2048, vocabulary=4096, length=64, tied=True
     ),

@@ -15,4 +15,5 @@ WORKLOAD = Training(
     data=DataSet("tiny Shakespeare", 1_003_854 // 64),
     parameters=136_960,
     macs=9_437_184,
+    content="tiny-tokens",
 )

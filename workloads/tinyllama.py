@@ -17,4 +17,5 @@ WORKLOAD = Training(
     data=DataSet("tiny Shakespeare", 1_003_854 // 64),
     parameters=131_392,
     macs=9_437_184,
+    content="tiny-tokens",
 )

@@ -78,7 +78,7 @@ def narrowing_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--data",
             type=click.Path(path_type=Path),
             metavar="PATH",
-            help="Files of your own to read: pictures in folders, TFRecord files or an LMDB.",
+            help="Files of your own to read: pictures, TFRecord files, an LMDB or tokens.",
         ),
         click.option(
             "--set",

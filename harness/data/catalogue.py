@@ -6,9 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-FORMATS = ("raw", "npy", "npz", "tar", "tfrecord", "hdf5", "lmdb", "datum")
+from harness.worker.input.dataset import TOKEN_BYTES, UINT16
+
+FORMATS = ("raw", "npy", "npz", "tar", "tfrecord", "hdf5", "lmdb", "datum", UINT16)
 ARRAYS_ONLY = frozenset({"npy", "npz", "hdf5", "datum"})
 """Formats that hold arrays of one shape; the others hold any bytes."""
+_TEXT = "text"
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Content:
     scale: float = 1.0
     """What a network divides the stored numbers by."""
     classes: int = 0
+    """Of tokens: how many different ones there are."""
     target_length: int = 0
     """Numbers in a target; 0: it is a class."""
 
@@ -41,11 +45,20 @@ class Content:
 
     def fits(self, form: str) -> str | None:
         """Say why a format cannot hold such samples; None if it can."""
+        if self.is_text:
+            return None if form == UINT16 else f"{self.name} are kept as {UINT16} alone, not {form}"
+        if form == UINT16:
+            return f"{UINT16} holds tokens, and {self.name} are none"
         if form in ARRAYS_ONLY and not self.is_array:
             return f"{form} holds arrays, and {self.name} are encoded pictures"
         if form == "datum" and not (self.dtype == "|u1" and len(self.shape) == 3 and self.classes):
             return f"datum holds pictures of bytes with a class, and {self.name} are none"
         return None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a sample is one token of a text that never ends."""
+        return self.kind == _TEXT
 
     @property
     def is_array(self) -> bool:
@@ -63,6 +76,10 @@ def _volumes(name: str, title: str, channels: int, edge: int, shard: int) -> Con
 
 def _pictures(name: str, title: str, median_bytes: int, classes: int) -> Content:
     return Content(name, title, "picture", 1, 256, median_bytes, classes=classes)
+
+
+def _tokens(name: str, title: str, vocabulary: int) -> Content:
+    return Content(name, title, _TEXT, 1, 1, TOKEN_BYTES, "<u2", classes=vocabulary)
 
 
 CONTENTS: Mapping[str, Content] = {
@@ -96,5 +113,12 @@ CONTENTS: Mapping[str, Content] = {
             scale=4000.0,
             target_length=15,
         ),
+        _tokens("tokens", "tokens by Zipf's law, of 50,257 different ones, as GPT-2's", 50_257),
+        _tokens("tiny-tokens", "tokens by Zipf's law, of 512 different ones", 512),
     )
 }
+
+
+def usual_format(content: str) -> str:
+    """Give the format that files have where nobody states one."""
+    return UINT16 if content in CONTENTS and CONTENTS[content].is_text else "raw"

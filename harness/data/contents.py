@@ -1,10 +1,11 @@
-"""Make samples out of numbers: pictures, volumes, traces, and the target of each.
+"""Make samples out of numbers: pictures, volumes, traces, the target of each, and tokens.
 
 Every sample has a stream of its own, counted by Philox under a key that digests seed, content and
 number: any sample can be made alone, on any machine, in any order. Classes, tiny pictures and
 volumes follow from raw 64-bit draws by integers, so they are the same everywhere. Traces are sines
 and exponentials rounded to integers: another numpy or processor may round one of them to its
 neighbour. The bytes of a JPEG are the same with the same libjpeg; versions stand in the manifest.
+Tokens are drawn many at once: each block of them has a stream of its own.
 
 Targets follow from what is drawn, so that networks can learn them.
 """
@@ -14,14 +15,16 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.data.catalogue import Content
+from harness.worker.network.tokens import weights
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,10 @@ class Draws:
     def bytes(self, count: int) -> npt.NDArray[np.uint8]:
         """Draw so many bytes."""
         return self._bits.random_raw(-(-count // 8)).astype("<u8").view(np.uint8)[:count]
+
+    def words(self, count: int) -> npt.NDArray[np.uint64]:
+        """Draw whole 64-bit numbers."""
+        return np.asarray(self._bits.random_raw(count))
 
     def uniform(self, count: int = 1) -> list[float]:
         """Draw numbers strictly between 0 and 1."""
@@ -139,6 +146,26 @@ _MAKERS: dict[str, Callable[[Content, Draws], Sample]] = {
     "volume": _volume,
     "trace": _trace,
 }
+
+
+_BLOCK = 1 << 20
+"""Tokens that are drawn at once."""
+
+
+def tokens(content: Content, seed: int, count: int) -> Iterator[npt.NDArray[np.uint16]]:
+    """Draw the first tokens of a text without end, as frequent as Zipf's law has them."""
+    assert content.is_text
+    bounds = _bounds(content.classes)
+    for number, first in enumerate(range(0, count, _BLOCK)):
+        drawn = Draws(content.name, seed, number).words(min(_BLOCK, count - first))
+        yield np.searchsorted(bounds, drawn, side="right").astype("<u2")
+
+
+@cache
+def _bounds(vocabulary: int) -> npt.NDArray[np.uint64]:
+    """Divide the 64-bit numbers among the tokens, in whole numbers; the last one has the rest."""
+    upto = weights(vocabulary)
+    return np.array([int(one / upto[-1] * 2**64) for one in upto[:-1]], np.uint64)
 
 
 def sample(content: Content, seed: int, number: int) -> Sample:

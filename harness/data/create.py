@@ -63,7 +63,8 @@ def checked(spec: DataSetSpec) -> Content:
         raise UsageError(f"'{spec.format}' is no format.{hint}\n    Known: {', '.join(FORMATS)}.")
     content = CONTENTS[spec.content]
     if (why := content.fits(spec.format)) is not None:
-        raise UsageError(f"{why}; raw, tar, tfrecord and lmdb hold any bytes.")
+        hint = "" if content.is_text else "; raw, tar, tfrecord and lmdb hold any bytes"
+        raise UsageError(f"{why}{hint}.")
     return content
 
 
@@ -179,11 +180,8 @@ def _kept(folder: Path, doing: Callable[[str], None]) -> dict[str, Record]:
     return records
 
 
-def _finish(
-    spec: DataSetSpec, content: Content, folder: Path, records: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """Write index, targets, imprints and, last, the manifest; the files are durable already."""
-    settle(folder / FILES)
+def _write_beside(content: Content, folder: Path, records: list[dict[str, Any]]) -> None:
+    """Write index, targets and imprints."""
     if all(record["places"] is not None for record in records):
         stretches = (
             number
@@ -199,7 +197,18 @@ def _finish(
         write_numbers(folder / TARGETS, array("q", targets))
     imprints = (one for record in records for one in record["imprints"])
     write_numbers(folder / IMPRINTS, array("Q", imprints))
-    sizes = sorted(size for record in records for size in record["sizes"])
+
+
+def _finish(
+    spec: DataSetSpec, content: Content, folder: Path, records: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Write what lies beside the files and, last, the manifest; the files are durable already."""
+    settle(folder / FILES)
+    if content.is_text:
+        sizes = [content.median_bytes]
+    else:
+        _write_beside(content, folder, records)
+        sizes = sorted(size for record in records for size in record["sizes"])
     keys = ("name", "bytes", "samples", "sha256")
     manifest = {
         "version": VERSION,
@@ -208,12 +217,12 @@ def _finish(
         "format": spec.format,
         "seed": spec.seed,
         "samples": spec.samples,
-        "sample_bytes": sum(sizes),
+        "sample_bytes": sizes[0] * spec.samples if content.is_text else sum(sizes),
         "median": sizes[len(sizes) // 2],
         "largest": sizes[-1],
         "encoding": "array" if content.is_array else "jpeg",
         "dtype": content.dtype,
-        "shape": list(content.shape) if content.is_array else None,
+        "shape": list(content.shape) if content.shape else None,
         "scale": content.scale,
         "classes": content.classes,
         "target_length": content.target_length,

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from harness.child_process import end_with_parent
 from harness.data.catalogue import CONTENTS, Content
-from harness.data.contents import sample
+from harness.data.contents import sample, tokens
 from harness.data.sets import DataSetSpec
 from harness.file_digest import sha256
 from harness.worker.durable import settle, whole_file
@@ -102,6 +102,8 @@ def in_parallel(do: Callable[[P], T], missing: list[P]) -> Iterator[T]:
 def write_part(spec: DataSetSpec, files: Path, part: FilePart) -> dict[str, Any]:
     """Make one file; give what is noted of it."""
     content = CONTENTS[spec.content]
+    if content.is_text:
+        return _write_tokens(spec, content, files, part)
     made = [sample(content, spec.seed, part.first + number) for number in range(part.count)]
     path = files / part.name
     with whole_file(path, settled=False) as beside:
@@ -118,6 +120,20 @@ def write_part(spec: DataSetSpec, files: Path, part: FilePart) -> dict[str, Any]
         "targets": [one.target for one in made],
         "imprints": [imprint(memoryview(one.data)) for one in made],
     }
+
+
+def _write_tokens(
+    spec: DataSetSpec, content: Content, files: Path, part: FilePart
+) -> dict[str, Any]:
+    """Make the one file of a set of tokens, beside which nothing is kept of each."""
+    path = files / part.name
+    with whole_file(path, settled=False) as beside:
+        writer(spec).write(beside, tokens(content, spec.seed, part.count))
+        settle(beside)
+        digest = sha256(beside)
+    nothing: dict[str, Any] = {"places": None, "sizes": [], "targets": [], "imprints": []}
+    size = path.stat().st_size
+    return {"name": part.name, "bytes": size, "samples": part.count, "sha256": digest, **nothing}
 
 
 def bytes_of(records: Iterable[dict[str, Any]]) -> int:

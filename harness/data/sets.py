@@ -20,6 +20,7 @@ _OF_A_SET = {
     "format": str,
     "samples": int,
     "largest": int,
+    "classes": int,
     "target_length": int,
     "files": list,
 }

@@ -13,16 +13,24 @@ import os
 import shutil
 import tempfile
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from harness.data import user_files
+from harness.data import token_files, user_files
 from harness.data.sets import is_finished, read_manifest
 from harness.data.sidecars import sums, write_numbers
 from harness.errors import UsageError
-from harness.worker.input.dataset import INDEX, KEYS, MANIFEST, TARGETS, VERSION
+from harness.worker.input.dataset import (
+    INDEX,
+    KEYS,
+    MANIFEST,
+    TARGETS,
+    TOKEN_BYTES,
+    UINT16,
+    VERSION,
+)
 
 CONTENT = "own"
 _DIGEST = 12
@@ -47,16 +55,30 @@ class UserData:
     """Folders that tell pictures apart, sorted; empty where nothing does."""
     endings: tuple[str, ...] = ()
     """How the pictures' names end, in small letters."""
+    vocabulary: int = 0
+    """Of how many different tokens the tokens of a file are."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether they are tokens, which a network says how long a text is of."""
+        return self.format == UINT16
 
     def __str__(self) -> str:
         """Name them in a sentence."""
-        kind = {"raw": "pictures", "tfrecord": "records of TFRecord files", "lmdb": "LMDB values"}
+        kind = {
+            "raw": "pictures",
+            "tfrecord": "records of TFRecord files",
+            "lmdb": "LMDB values",
+            UINT16: "tokens",
+        }
         return f"{self.samples:,} {kind[self.format]} under {self.root}"
 
 
 def adopt(path: Path, folder_of_descriptions: Path, *, doing: Callable[[str], None]) -> UserData:
     """Describe somebody's files under ``kept``, or find that they are described there."""
-    files = user_files.files(path.resolve())
+    # A file keeps its name, which may say what it is; what it is a link to may have another.
+    place = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+    files = user_files.files(place)
     folder = folder_of_descriptions / f"{files.root.name or 'root'}-{_stamp(files)}"
     if not is_finished(folder):
         _describe(files, folder, doing)
@@ -70,6 +92,7 @@ def adopt(path: Path, folder_of_descriptions: Path, *, doing: Callable[[str], No
         _digest(f"{name}\0{stat.st_size}" for name, stat in _listed(files)),
         tuple(manifest["class_names"]),
         tuple(sorted({Path(name).suffix.lower() for name in files.names} - {""})),
+        manifest["classes"] if files.format == UINT16 else 0,
     )
 
 
@@ -107,50 +130,87 @@ def _digest(facts: Any) -> str:
 def _describe(files: user_files.Files, folder: Path, doing: Callable[[str], None]) -> None:
     """Write index, keys and, last, the manifest; the folder appears whole."""
     doing(f"{files.root}: {len(files.names)} {files.format} files")
+    if files.format == UINT16:
+        _write(folder, _of_tokens(files, doing))
+        return
     samples = user_files.samples(files, doing)
     if not samples.lengths:
         raise UsageError(f"{files.root} holds no sample.")
     sizes = sorted(samples.lengths)
     classes = by_folder(files.names) if files.format == "raw" else None
     manifest = {
-        "version": VERSION,
-        "content": CONTENT,
-        "title": f"files of {files.root}",
-        "format": files.format,
-        "seed": None,
-        "root": str(files.root),
+        **_stated(files, samples.held),
         "samples": len(sizes),
         "sample_bytes": sum(sizes),
         "median": sizes[len(sizes) // 2],
         "largest": sizes[-1],
         "encoding": "as found",
         "dtype": None,
-        "shape": None,
-        "scale": 1.0,
         "classes": 0 if classes is None else len(classes.names),
         "class_names": [] if classes is None else list(classes.names),
+    }
+    beside: dict[str, array[Any]] = {}
+    if samples.index is not None:
+        beside[INDEX] = samples.index
+    if classes is not None:
+        beside[TARGETS] = classes.of
+    if samples.keys is not None:
+        beside[KEYS] = array("B", _packed(samples.keys))
+    _write(folder, manifest, beside)
+
+
+def _of_tokens(files: user_files.Files, doing: Callable[[str], None]) -> dict[str, Any]:
+    """Describe a file of tokens, beside which nothing has to lie."""
+    (name,), (stat,) = files.names, files.stats
+    found = token_files.held(files.root / name, stat.st_size, doing)
+    return {
+        **_stated(files, [found.tokens]),
+        "samples": found.tokens,
+        "sample_bytes": stat.st_size,
+        "median": TOKEN_BYTES,
+        "largest": TOKEN_BYTES,
+        "encoding": "array",
+        "dtype": "<u2",
+        "classes": found.below,
+        "class_names": [],
+    }
+
+
+def _stated(files: user_files.Files, held: Sequence[int]) -> dict[str, Any]:
+    """State what holds of all files, whatever is in them."""
+    return {
+        "version": VERSION,
+        "content": CONTENT,
+        "title": f"files of {files.root}",
+        "format": files.format,
+        "seed": None,
+        "root": str(files.root),
+        "shape": None,
+        "scale": 1.0,
         "target_length": 0,
         "made_with": {},
         "files": [
             {
                 "name": name,
                 "bytes": stat.st_size,
-                "samples": held,
+                "samples": count,
                 "sha256": None,
                 "changed_ns": stat.st_mtime_ns,
             }
-            for (name, stat), held in zip(_listed(files), samples.held, strict=True)
+            for (name, stat), count in zip(_listed(files), held, strict=True)
         ],
     }
+
+
+def _write(
+    folder: Path, manifest: dict[str, Any], numbers: Mapping[str, array[Any]] | None = None
+) -> None:
+    """Write a description, with what lies beside it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".new-"))
     try:
-        if samples.index is not None:
-            write_numbers(beside / INDEX, samples.index)
-        if classes is not None:
-            write_numbers(beside / TARGETS, classes.of)
-        if samples.keys is not None:
-            write_numbers(beside / KEYS, array("B", _packed(samples.keys)))
+        for name, some in (numbers or {}).items():
+            write_numbers(beside / name, some)
         manifest["sums"] = sums(beside)
         (beside / MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
         if not is_finished(folder):  # it is damaged, or an older version's: our own words alone

@@ -1,4 +1,4 @@
-"""Find the samples in a user's own files: pictures, TFRecord files, an LMDB.
+"""Find the samples in a user's own files: pictures, TFRecord files, an LMDB, a file of tokens.
 
 Nothing is written there, and of the samples no more is read than says where they lie: of pictures
 nothing, of a TFRecord file the twelve bytes before each record, of an LMDB its keys.
@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from harness.data import token_files
 from harness.data.lmdb_keys import keys_and_lengths
 from harness.errors import UsageError
 from harness.worker.input import records
+from harness.worker.input.dataset import UINT16
 
 PICTURES = (
     *(".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp"),
@@ -25,7 +27,10 @@ PICTURES = (
 _LMDB_MAGIC = struct.pack("<I", 0xBEEFC0DE)
 """At the 17th byte, behind the header of the first page (lmdb's mdb.c: MDB_MAGIC, PAGEHDRSZ)."""
 _GZIP_MAGIC = b"\x1f\x8b"
-_KNOWN = "pictures in folders (an ImageFolder), TFRecord files, or an LMDB"
+_KNOWN = (
+    "pictures in folders (an ImageFolder), TFRecord files, an LMDB, or a file of tokens that ends "
+    f"in {token_files.ENDING} and is named itself"
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,8 @@ def files(path: Path) -> Files:
             raise UsageError(f"{path} holds {len(own)} LMDBs ({own[0]}, {own[1]} …): name one.")
         if own:
             return _stated(root, wanted, own)
+    if path.is_file() and path.name.endswith(token_files.ENDING):
+        return _stated(root, UINT16, (path.name,))
     if "gzip" in kinds.values():
         raise UsageError(
             f"{path} holds compressed files; only TFRecord files written without compression say "

@@ -135,7 +135,7 @@ def _own_data(own: UserData | None, made: Sequence[Cell]) -> list[str]:
     if not count:
         raise UsageError(f"no cell of this plan reads files, so nothing would read {own}.")
     reads = f"{count} of {len(made)} cells read {own}, in place, and nothing is written there."
-    if not any(cell.own_data and cell.macs for cell in made):
+    if own.is_text or not any(cell.own_data and cell.macs for cell in made):
         return [reads]
     names, more = ", ".join(own.classes[:_NAMED]), " …" if len(own.classes) > _NAMED else ""
     return [reads, f"Trained on {len(own.classes)} classes, by folder: {names}{more}."]

@@ -30,6 +30,7 @@ from harness.study.framework import FrameworkInfo, framework_info
 from harness.study.matrix import Matrix, Point, adapter_of, selectable
 from harness.study.measure import Measure
 from harness.toml.values import Value
+from harness.worker.input.files import samples_of
 from harness.worker.network import shapes
 from harness.worker.network.workload import (
     Checkpointing,
@@ -169,7 +170,7 @@ class Resolver:
             unit=work.value.unit,
             parameters=training.parameters if training else None,
             macs=training.macs if training else None,
-            epoch_samples=factors["samples"] if content else _epoch_samples(training),
+            epoch_samples=samples_of(factors) if content else _epoch_samples(training),
             content=content,
             own_data=str(self._own.folder) if self._own and content else None,
             own_files=str(self._own.root) if self._own and content else None,

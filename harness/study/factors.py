@@ -171,7 +171,12 @@ FACTORS: Mapping[str, Factor] = _factors(
         kinds=("train",),
     ),
     Factor("format", "name", None, "file format of the input"),
-    Factor("samples", "count", None, "samples in the files; absent: as many as the workload says"),
+    Factor(
+        "samples",
+        "count",
+        None,
+        "samples in the files, of texts their tokens; absent: as many as the workload says",
+    ),
     Factor("reader", "name", None, "what reads the input", framework=True),
     Factor("reader_threads", "count", None, "threads or processes that read", framework=True),
     Factor("prefetch", "count", None, "batches read ahead; 0: none", least=0, framework=True),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.data.catalogue import ARRAYS_ONLY, CONTENTS, FORMATS
+from harness.data.catalogue import CONTENTS, FORMATS
 from harness.data.contents import sample
 from harness.data.create import create
 from harness.data.formats import tfrecord
@@ -23,7 +23,7 @@ PAIRS = [
     (content, file_format)
     for content in ("tiny-pictures", "small-pictures")
     for file_format in FORMATS
-    if CONTENTS[content].is_array or file_format not in ARRAYS_ONLY
+    if CONTENTS[content].fits(file_format) is None
 ]
 
 

@@ -12,6 +12,7 @@ from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult
+from harness.worker.input.files import samples_of
 
 _ONLY_NAMES = "open"
 """The reader that reads nothing of the files."""
@@ -132,8 +133,7 @@ def _left_out(one: FedCell) -> int | None:
     """Count the samples of an epoch that fill no batch of a training."""
     if one.input.delivered is None:
         return None
-    samples: int = one.cell.factors["samples"]
-    return samples - round(one.input.delivered)
+    return samples_of(one.cell.factors) - round(one.input.delivered)
 
 
 def _joined(inputs: Sequence[InputResult]) -> InputResult:

@@ -59,7 +59,7 @@ def command() -> None:
 
 @command.command()
 @click.argument("content", metavar="CONTENT")
-@click.option("--format", "file_format", default="raw", show_default=True)
+@click.option("--format", "file_format", help="By default raw; of tokens uint16.")
 @click.option("--samples", type=click.IntRange(1), required=True, help="How many to make.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @click.option("--stripe-count", type=click.IntRange(1), help="Lustre servers a file lies on.")
@@ -68,7 +68,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print what the set is as JSON.")
 def create(
     content: str,
-    file_format: str,
+    file_format: str | None,
     samples: int,
     seed: int,
     stripe_count: int | None,
@@ -77,17 +77,18 @@ def create(
     platform: str,
     as_json: bool,
 ) -> None:
-    """Make a data set: pictures, small-pictures, volumes, traces …
+    """Make a data set: pictures, small-pictures, volumes, traces, tokens …
 
     What is there already is left as it is; what was interrupted goes on where it stopped.
     """
     from harness.cli.build_progress import listening
+    from harness.data.catalogue import usual_format
     from harness.data.create import create as make
     from harness.data.inspect import described
     from harness.data.sets import DataSetSpec
     from harness.run.storage.lustre import Stripes, lay
 
-    spec = DataSetSpec(content, file_format, samples, seed)
+    spec = DataSetSpec(content, file_format or usual_format(content), samples, seed)
     stripes = Stripes(stripe_count, stripe_mb)
     folder = _folder(at, platform) / (spec.name + stripes.suffix)
     with listening() as listener:

@@ -32,7 +32,7 @@ from harness.study.framework import ALONE, framework_info
 from harness.study.framework_file import Reader
 from harness.worker.gate.rank_equality import path_of
 from harness.worker.gate.tensors import Folder
-from harness.worker.input.dataset import Dataset
+from harness.worker.input.dataset import UINT16, Dataset
 from harness.worker.input.order import epoch_order
 from harness.worker.job import Job
 from harness.worker.network.workload import Training
@@ -50,8 +50,11 @@ _UNTOLD = ("threads", "interop_threads", "allocator", "cache", "tier", "accumula
 
 
 def content_of(cell: Cell) -> str:
-    """Name what the set holds; a user's own files that are trained on are pictures in folders."""
-    return OWN if cell.own_data is not None else str(cell.content)
+    """Name what the set holds; a user's own files that are trained on are pictures in folders, or
+    tokens, for which made ones stand.
+    """
+    is_own = cell.own_data is not None and cell.factors["format"] != UINT16
+    return OWN if is_own else str(cell.content)
 
 
 def chosen(cell: Cell) -> dict[str, Any]:
@@ -71,7 +74,8 @@ def chosen(cell: Cell) -> dict[str, Any]:
 def examine(cell: Cell, workload: Training, place: Path, go: Go) -> GatePart:
     """Examine the feed of a cell on this machine, in an empty folder."""
     ranks = min(_RANKS, cell.scale.ranks)
-    spec = spec_of(content_of(cell), str(cell.factors["format"]), ranks)
+    length = workload.network.input[0]
+    spec = spec_of(content_of(cell), str(cell.factors["format"]), ranks, length)
     try:
         create.create(spec, place / "set", doing=lambda _: None)
     except Unavailable as problem:
@@ -81,7 +85,7 @@ def examine(cell: Cell, workload: Training, place: Path, go: Go) -> GatePart:
     given = place / "given"
     folders.write(given, {}, {"epochs": EPOCHS, "thin": THIN, "precision": "timed"})
     found: list[list[Folder]] = []
-    asked = asked_of(cell, Dataset(str(place / "set")), ranks)
+    asked = asked_of(cell, Dataset(str(place / "set"), length), ranks)
     is_repeated = asked.shuffle != "none" and not asked.keeps_order
     for attempt in range(1 + is_repeated):
         made = place / f"made-{attempt}"
@@ -117,10 +121,15 @@ def _judged(
     return TensorComparison(worst)
 
 
-def spec_of(content: str, form: str, ranks: int) -> DataSetSpec:
-    """Describe the set: three batches for each rank, one sample that fills none, several files."""
+def spec_of(content: str, form: str, ranks: int, text_length: int = 0) -> DataSetSpec:
+    """Describe the set: three batches for each rank, one sample that fills none, several files; of
+    texts, one file, which ends amid one.
+    """
     batch, per_file = _sizes(CONTENTS[content])
-    return DataSetSpec(content, form, 3 * batch * ranks + 1, SEED, per_file)
+    samples = 3 * batch * ranks + 1
+    if CONTENTS[content].is_text:
+        samples = samples * text_length + 1 + text_length // 2
+    return DataSetSpec(content, form, samples, SEED, per_file)
 
 
 def asked_of(cell: Cell, dataset: Dataset, ranks: int) -> Asked:

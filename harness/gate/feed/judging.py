@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 
 from harness.data.catalogue import CONTENTS
-from harness.gate.feed import distortions, orders
+from harness.gate.feed import distortions, orders, texts
 from harness.gate.feed.known_samples import Array, KnownSamples
 from harness.gate.feed.orders import Asked, Order
 from harness.gate.semantics import TensorComparison
@@ -56,7 +56,11 @@ def judge(known: KnownSamples, asked: Asked, made: Sequence[Folder]) -> TensorCo
     for rank, order in zip(ranks, fed, strict=True):
         found = np.concatenate([one for epoch in rank.targets for one in epoch])
         numbers = [number for epoch in order for number in epoch]
-        if (wrong := _targets(found, targets[numbers], numbers, content.classes)) is not None:
+        if known.is_text:
+            wrong = texts.targets(found, targets[numbers], expected[numbers], numbers)
+        else:
+            wrong = _targets(found, targets[numbers], numbers, content.classes)
+        if wrong is not None:
             return TensorComparison(worst, wrong)
     return TensorComparison(worst, orders.misplaced(fed, asked, refused))
 
@@ -74,7 +78,7 @@ def _shape(known: KnownSamples, batch: int, made: Folder) -> str | None:
             return f"a batch has {tensor.shape[0]} {what}, and {batch} are asked for"
     for shape in made.about["shapes"].values():
         if tuple(shape) != known.shape:
-            is_half = [2 * size for size in shape[1:]] == list(known.shape[1:])
+            is_half = len(shape) > 1 and [2 * size for size in shape[1:]] == list(known.shape[1:])
             half = "half the size: " if is_half else ""
             return (
                 f"samples have {half}shape {'×'.join(map(str, shape))}, and the network takes "
@@ -105,12 +109,15 @@ def _identified(known: KnownSamples, expected: Array, fed: _Fed) -> tuple[Order,
             off = distortions.root_mean_square(expected - row)
             number = int(np.argmin(off))
             if not off[number] <= known.tolerance:
-                words = distortions.name(known, row)
+                name = texts.name if known.is_text else distortions.name
+                words = name(known, row)
                 return [], worst, _named(known, fed, words, float(off[number]))
             worst = max(worst, float(off[number]))
             order[-1].append(number)
     numbers = [number for epoch in order for number in epoch]
     rows = np.concatenate([batch for epoch in fed.inputs for batch in epoch])
+    if known.is_text:  # which have no factors: they are those of the files, or others
+        return order, worst, None
     if words := distortions.factors(known, expected[numbers], rows):
         return [], worst, _named(known, fed, words, worst)
     return order, worst, None

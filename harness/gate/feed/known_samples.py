@@ -2,7 +2,8 @@
 
 Samples are made again from their numbers (``harness/data/contents.py``), so no file, no format and
 no reader has a part in it. Stored numbers are divided by their scale; pictures are decoded, resized
-and brought to -1 to 1, as docs/input.md says of the loaders that decode.
+and brought to -1 to 1, as docs/input.md says of the loaders that decode. Texts follow each other in
+the tokens, and the token behind each of theirs is what is asked for.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.data.catalogue import CONTENTS
-from harness.data.contents import sample
+from harness.data.contents import sample, tokens
 from harness.data.sets import DataSetSpec
 from harness.worker.gate.subject import stride
+from harness.worker.input.dataset import texts_of
 
 Array = npt.NDArray[Any]
 
@@ -44,6 +46,16 @@ class KnownSamples:
     """The most items that are compared of a sample; 0: all."""
 
     @property
+    def is_text(self) -> bool:
+        """Whether the samples are texts of tokens."""
+        return CONTENTS[self.spec.content].is_text
+
+    @property
+    def samples(self) -> int:
+        """Count the samples: of tokens, the texts of the network's length."""
+        return texts_of(self.spec.samples, self.shape[0]) if self.is_text else self.spec.samples
+
+    @property
     def tolerance(self) -> float:
         """How far a sample's numbers may be off, in the root mean square."""
         if self.resizing is None:
@@ -61,11 +73,21 @@ class KnownSamples:
 
     def thinned(self) -> Array:
         """Give what is compared of every sample, one row each."""
-        return np.stack([thinned(self, self.input(one)) for one in range(self.spec.samples)])
+        return np.stack([thinned(self, self.input(one)) for one in range(self.samples)])
+
+    def tokens(self) -> Array:
+        """Give every token, where the samples are texts."""
+        return _tokens(self.spec)
 
     def targets(self) -> Array:
-        """Give every sample's target, as files hold it: a class number, or a vector."""
+        """Give every sample's target, as files hold it: a class number, or a vector; of a text what
+        is compared of the tokens behind its own.
+        """
         content = CONTENTS[self.spec.content]
+        if self.is_text:
+            behind = self.tokens()[1:]
+            each = [behind[at : at + self.shape[0]] for at in _starts(self)]
+            return np.stack([one[:: self.step] for one in each]).astype(np.float64)
         made = [sample(content, self.spec.seed, one).target for one in range(self.spec.samples)]
         return np.array(made, np.float32).astype(np.float64).reshape(self.spec.samples, -1)
 
@@ -78,6 +100,7 @@ def thinned(known: KnownSamples, values: Array) -> Array:
 def forget() -> None:
     """Give back the memory of samples that were made."""
     _input.cache_clear()
+    _tokens.cache_clear()
 
 
 @lru_cache(maxsize=32)
@@ -87,6 +110,9 @@ def _input(known: KnownSamples, number: int) -> Array:
 
 def _made(known: KnownSamples, number: int) -> Array:
     content = CONTENTS[known.spec.content]
+    if known.is_text:
+        start = known.shape[0] * number
+        return known.tokens()[start : start + known.shape[0]]
     data = sample(content, known.spec.seed, number).data
     if known.resizing is None:
         assert content.dtype is not None
@@ -94,6 +120,16 @@ def _made(known: KnownSamples, number: int) -> Array:
     height, width = known.shape[1:]
     picture = RESIZED[known.resizing](data, (height, width))
     return np.moveaxis(picture, -1, 0) / MIDDLE - 1.0
+
+
+def _starts(known: KnownSamples) -> range:
+    """Give the token that each text begins with."""
+    return range(0, known.samples * known.shape[0], known.shape[0])
+
+
+@lru_cache(maxsize=2)
+def _tokens(spec: DataSetSpec) -> Array:
+    return np.concatenate(list(tokens(CONTENTS[spec.content], spec.seed, spec.samples)))
 
 
 def _averaged(data: bytes, size: tuple[int, int]) -> Array:

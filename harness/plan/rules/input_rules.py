@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from harness.data.catalogue import CONTENTS, FORMATS
+from harness.data.catalogue import CONTENTS, FORMATS, usual_format
 from harness.data.user_data import UserData
 from harness.errors import nearest
 from harness.plan.cell import Cell
+from harness.plan.rules import text_rules
 from harness.platform.platform import Platform
 from harness.study.factors import FACTORS, OF_INPUT
 from harness.study.framework import FrameworkInfo
 from harness.toml.values import Value
 from harness.units import size_text
+from harness.worker.input.dataset import TOKEN_BYTES, UINT16
 from harness.worker.network import shapes
 from harness.worker.network.workload import Ceiling, Opening, Reading, Training
 from harness.worker.scale import Scale
@@ -51,11 +53,14 @@ def complete(
         factors["format"] = factors["format"] or own.format
     if factors["samples"] is None:
         usual = workload.data if isinstance(workload, Training) else workload
-        factors["samples"] = usual.samples
+        is_text = text_rules.length(workload) is not None
+        factors["samples"] = text_rules.tokens(workload) if is_text else usual.samples
     if factors["format"] is None:
-        factors["format"] = "raw"
+        factors["format"] = usual_format(content)
     if factors["reader"] is None:
         readers = info.factors.get("reader") or (None,)
+        if factors["format"] == UINT16:  # no framework's own
+            readers = tuple(one for one in readers if not info.reader(one).formats) or readers
         factors["reader"] = OPEN if isinstance(workload, Opening) else readers[0]
     prefetch = info.reader(factors["reader"]).prefetch
     for name, value in (("reader_threads", 1), ("prefetch", prefetch)):
@@ -89,6 +94,9 @@ def why_not(
         why = _why_not_open(workload, factors)
         if why is not None:
             return why
+    is_text = text_rules.length(workload) is not None if own is None else own.is_text
+    if is_text:
+        return _why_not_text(workload, info, factors, platform, own, scale=scale)
     if own is not None:
         return _why_not_own(own, workload, info, factors, platform, scale=scale)
     if content not in CONTENTS:
@@ -109,6 +117,31 @@ def why_not(
     return lacking or _too_much_memory(CONTENTS[content].most_bytes, factors, platform, scale=scale)
 
 
+def _why_not_text(
+    workload: Any,
+    info: FrameworkInfo,
+    factors: dict[str, Value],
+    platform: Platform,
+    own: UserData | None,
+    *,
+    scale: Scale,
+) -> str | None:
+    """Give the reason why a cell cannot be fed tokens; None if it can."""
+    if (unfit := text_rules.why_not(workload, factors, own, scale=scale)) is not None:
+        return unfit
+    if factors["decode"]:
+        return "tokens are no pictures: there is nothing to decode"
+    if own is not None and factors["tier"] is not None:
+        return _in_place(own)
+    lacking = _lacks(info, factors) or _no_tier(factors, platform) or _not_read(info, factors)
+    each = text_rules.sample_bytes(TOKEN_BYTES, factors)
+    return lacking or _too_much_memory(each, factors, platform, scale=scale)
+
+
+def _in_place(own: UserData) -> str:
+    return f"{own} are read where they lie: tier says nothing"
+
+
 def _why_not_own(
     own: UserData,
     workload: Any,
@@ -124,7 +157,7 @@ def _why_not_own(
     if factors["format"] != own.format:
         return f"{own} are {own.format}, not {factors['format']}"
     if factors["tier"] is not None:
-        return f"{own} are read where they lie: tier says nothing"
+        return _in_place(own)
     if own.format != "raw" and factors["decode"]:
         return "records of one's own hold any message: nothing says where in it a picture lies"
     if (unfit := _why_not_decoded(str(own), workload, info, factors)) is not None:
@@ -223,7 +256,8 @@ def held_in_buffers(made: Iterable[Cell], own: UserData | None) -> list[str]:
     most = 0
     for cell in made:
         if cell.content is not None:
-            each = CONTENTS[cell.content].most_bytes if own is None else own.largest
+            held = CONTENTS[cell.content].most_bytes if own is None else own.largest
+            each = text_rules.sample_bytes(held, cell.factors)
             most = max(most, buffer_bytes(each, cell.factors, cell.scale) or 0)
     if not most:
         return []

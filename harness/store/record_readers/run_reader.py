@@ -16,6 +16,7 @@ from harness.store.paths.names import path_part
 from harness.store.records import CellRecord, Hole, RunInfo, RunRecord
 from harness.store.run_directory.session_log import damaged_lines
 from harness.store.typed import damage, read
+from harness.worker.input.dataset import UINT16
 from harness.worker.network.workload import TOKENS
 from harness.worker.redaction.redact import redact_text, redact_values
 
@@ -193,7 +194,10 @@ def _cell(raw: Mapping[str, Any], where: str) -> CellRecord:
     path_part(cell.key, "cell's key")
     for name in NUMBERS & cell.factors.keys():
         read(_NUMBER, cell.factors[name], f"{where}.factors.{name}")
-    if cell.unit == TOKENS:
+    is_read = cell.factors.get("format") == UINT16
+    if is_read:
+        read(int, cell.factors.get("samples"), f"{where}.factors.samples")
+    if is_read or cell.unit == TOKENS:
         length = read(int, cell.factors.get("sequence"), f"{where}.factors.sequence")
         if length < 1:
             raise ValueError(f"{where}.factors.sequence: a text has one token or more")

@@ -54,11 +54,11 @@ class Stretches:
             there = self._maps.get(path)
             if there is None:
                 there = self._maps[path] = mmap.mmap(kept, 0, prot=mmap.PROT_READ)
-            return _copied(there, offset, into[:length])
+            return copied(there, offset, into[:length])
         descriptor = os.open(path, os.O_RDONLY)
         try:
             with mmap.mmap(descriptor, 0, prot=mmap.PROT_READ) as own:
-                return _copied(own, offset, into[:length])
+                return copied(own, offset, into[:length])
         finally:
             os.close(descriptor)
 
@@ -86,7 +86,7 @@ def read_whole(descriptor: int, into: memoryview, offset: int, path: str) -> int
     return done
 
 
-def _copied(source: mmap.mmap, offset: int, into: memoryview) -> int:
+def copied(source: mmap.mmap, offset: int, into: memoryview) -> int:
     """Copy without holding the interpreter's lock: a page fault may take long."""
     length = len(into)
     address, rest = _address(source)

@@ -11,6 +11,11 @@
     FOLDER/files/…         the samples, in their order, as many in a file as the manifest says
 
 A set that was adopted lies elsewhere: its manifest names the folder, and nothing is written there.
+
+Of a file of tokens the manifest counts tokens, and nothing lies beside it: what a sample is follows
+from the network that is fed. Of texts of n tokens the k-th (from 0) begins at token n k. The token
+behind each of its tokens is what is asked for, so one token more is read, which the next text
+begins with; what is left at the end is none.
 """
 
 from __future__ import annotations
@@ -29,6 +34,9 @@ TARGETS = "targets"
 KEYS = "keys"
 IMPRINTS = "imprints"
 FILES = "files"
+UINT16 = "uint16"
+"""The format that is nothing but tokens of two bytes, the lower one first: nanoGPT's train.bin."""
+TOKEN_BYTES = 2
 
 
 class Stretch(NamedTuple):
@@ -44,10 +52,15 @@ def name_of(content: str, format: str, samples: int, seed: int) -> str:  # noqa:
     return "{}-{}-{}{}".format(content, format, samples, "" if seed == 1 else "-s{}".format(seed))
 
 
-class Dataset:
-    """One set of files."""
+def texts_of(tokens: int, length: int) -> int:
+    """Count the texts of a length in a file: each ends where the next begins."""
+    return max(0, tokens - 1) // length
 
-    def __init__(self, folder: str) -> None:
+
+class Dataset:
+    """One set of files; of tokens, with the length of the texts that they are to be."""
+
+    def __init__(self, folder: str, text_length: Optional[int] = None) -> None:
         self.folder = folder
         with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
             self.manifest: Dict[str, Any] = json.load(file)
@@ -57,6 +70,10 @@ class Dataset:
                     folder, self.manifest["version"], VERSION
                 )
             )
+        self.is_text: bool = self.manifest["format"] == UINT16 and text_length is not None
+        """Whether its samples are texts, whose targets are the tokens behind their own."""
+        if self.is_text and text_length is not None:
+            self.manifest = _in_texts(self.manifest, text_length)
         root = self.manifest.get("root") or os.path.join(folder, FILES)
         listed = self.manifest["files"]
         self.format: str = self.manifest["format"]
@@ -85,16 +102,20 @@ class Dataset:
     @property
     def has_index(self) -> bool:
         """Whether each sample is a plain stretch of a file."""
-        return os.path.exists(os.path.join(self.folder, INDEX))
+        return self.is_text or os.path.exists(os.path.join(self.folder, INDEX))
 
     def index(self) -> Any:
-        """Give file, offset and length of each sample, one after the other."""
-        if self._index is None:
+        """Give file, offset and length of each sample, one after the other; of texts nothing."""
+        if self._index is None and not self.is_text:
             self._index = _numbers(os.path.join(self.folder, INDEX), "Q")
         return self._index
 
     def stretch(self, sample: int) -> Stretch:
         """Say where the bytes of one sample lie."""
+        if self.is_text:
+            file, number = self.place(sample)
+            length = self.manifest["largest"]
+            return Stretch(self.paths[file], number * (length - TOKEN_BYTES), length)
         file, offset, length = self.index()[3 * sample : 3 * sample + 3]
         return Stretch(self.paths[file], offset, length)
 
@@ -127,6 +148,18 @@ class Dataset:
         """Give all targets, one after the other."""
         kind = "f" if self.manifest["target_length"] else "q"
         return _numbers(os.path.join(self.folder, TARGETS), kind)
+
+
+def _in_texts(manifest: Dict[str, Any], length: int) -> Dict[str, Any]:
+    """State a set of tokens as one of texts."""
+    files = [{**one, "samples": texts_of(one["samples"], length)} for one in manifest["files"]]
+    return {
+        **manifest,
+        "files": files,
+        "samples": sum(one["samples"] for one in files),
+        "largest": TOKEN_BYTES * (length + 1),
+        "shape": [length],
+    }
 
 
 def _numbers(path: str, kind: str) -> Any:

@@ -82,10 +82,8 @@ class Epochs:
         return batch
 
     def targets(self) -> Sequence[float]:
-        """Give the targets that stand beside the samples of the last batch."""
-        length = self._dataset.manifest["target_length"] or 1
-        every = self._dataset.targets()
-        return [every[length * one + at] for one in self._last() for at in range(length)]
+        """Give the targets that the files hold of the samples of the last batch."""
+        return stored_numbers.targets(self._dataset, self._last())
 
     def differs(self, inputs: memoryview) -> Optional[str]:
         """Say how the numbers of the last batch differ from those that the files hold."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Mapping
 
+from harness.worker.input.dataset import UINT16, texts_of
 from harness.worker.place import Place
 
 COLD, WARM, AS_FOUND = "cold", "warm", "as-found"
@@ -36,6 +37,12 @@ class Files:
     """Whether it is the first rank on its node, whose page cache they share."""
     meeting: str
     """The folder where the trial's ranks meet; empty where there is none."""
+
+
+def samples_of(factors: Mapping[str, Any]) -> int:
+    """Count the samples of what a cell's factors say is read: of a file of tokens, its texts."""
+    held: int = factors["samples"]
+    return texts_of(held, factors["sequence"]) if factors["format"] == UINT16 else held
 
 
 def described(

@@ -44,7 +44,7 @@ def opened(feed: Feed) -> "tuple[Dataset, Files]":
         raise Unsupported("this job names no data set to read")
     if not os.path.exists(os.path.join(files.folder, MANIFEST)):
         raise Unsupported("{} is no finished data set; `bakeoff data create`".format(files.folder))
-    return Dataset(files.folder), files
+    return Dataset(files.folder, None if feed.vocabulary is None else feed.input[0]), files
 
 
 def loader_of(

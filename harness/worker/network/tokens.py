@@ -43,10 +43,10 @@ def texts(feed: Feed) -> Texts:
 
 def zipf(seed: int, count: int, vocabulary: int) -> array[int]:
     """Draw so many tokens."""
-    weights = _cumulative(vocabulary)
-    drawn = random.Random(seed).choices(range(vocabulary), cum_weights=weights, k=count)
+    drawn = random.Random(seed).choices(range(vocabulary), cum_weights=weights(vocabulary), k=count)
     return array("q", drawn)
 
 
-def _cumulative(vocabulary: int) -> Tuple[float, ...]:
+def weights(vocabulary: int) -> Tuple[float, ...]:
+    """Give how often each token and all before it come together."""
     return tuple(accumulate(1 / rank for rank in range(1, vocabulary + 1)))

@@ -8,22 +8,24 @@ from typing import Any
 
 import pytest
 
-from tests.gate.feed.planted import in_order, on_jax, on_tensorflow, on_torch
+from tests.gate.feed.planted import in_order, in_texts, on_jax, on_tensorflow, on_torch
 from tests.gate.feed.planted.feed_fault import FeedFault
 
 pytestmark = pytest.mark.framework
 
 PLANTED: dict[str, Mapping[str, FeedFault]] = {
-    "torch": {**on_torch.FAULTS, **in_order.FAULTS},
-    "jax": {**on_jax.FAULTS, **in_order.FAULTS},
-    "tensorflow": on_tensorflow.FAULTS,
-    "keras": on_tensorflow.FAULTS,
+    "torch": {**on_torch.FAULTS, **in_order.FAULTS, **in_texts.ON_TORCH, **in_texts.WINDOWS},
+    "jax": {**on_jax.FAULTS, **in_order.FAULTS, **in_texts.ON_JAX},
+    "tensorflow": {**on_tensorflow.FAULTS, **in_texts.ON_TENSORFLOW},
+    "keras": {**on_tensorflow.FAULTS, **in_texts.ON_TENSORFLOW},
 }
 IN_CI = {
     ("torch", "channels in reverse order"),
     ("torch", "no scaling"),
     ("torch", "labels one too high"),
     ("torch", "the first batch for ever"),
+    ("torch", "labels not shifted"),
+    ("torch", "bytes in the other order"),
     ("jax", "one order for every epoch"),
     ("jax", "a sample dropped"),
 }

@@ -86,6 +86,20 @@ def _manifest_by_ranks(data: bytes, folder: Path) -> object:
     return [made.place(0), made.targets(), made.shape, made.has_index, made.piece(0)]
 
 
+def _of_tokens_by_ranks(data: bytes, folder: Path) -> object:
+    place = _beside(MANIFEST, _tokens(folder), data)
+    made = Dataset(str(place), 2)
+    return [made.place(0), made.stretch(0), made.shape, made.has_index]
+
+
+def _tokens(folder: Path) -> Path:
+    """Describe somebody's tokens, once; give the folder of the description."""
+    described = folder / "adopted-tokens"
+    if not described.exists():
+        user_data.adopt(laid(bytes(20), folder, "tokens.bin"), described, doing=lambda _: None)
+    return next(described.iterdir())
+
+
 def _keys(data: bytes, folder: Path) -> object:
     return Dataset(str(_beside(KEYS, _adopted(folder), data))).keys()
 
@@ -163,6 +177,22 @@ PARSERS = (
         _own_files("data.mdb"),
         ("harness/data/lmdb_keys", "harness/worker/input/lmdb_pages"),
         share=0.02,
+    ),
+    Parser(
+        "files of tokens",
+        lambda _: [bytes(range(40)), bytes(8)],
+        _own_files("x.bin"),
+        ("harness/data/token_files",),
+        share=0.1,
+    ),
+    Parser(
+        "manifests of tokens, by ranks",
+        lambda folder: [(_tokens(folder) / MANIFEST).read_bytes()],
+        _of_tokens_by_ranks,
+        ("harness/worker/input/dataset",),
+        is_json=True,
+        refuses=_BY_RANKS,
+        share=0.05,
     ),
     Parser(
         "manifests of data sets",

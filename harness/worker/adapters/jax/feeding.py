@@ -7,6 +7,8 @@ next batch is already waited for.
 
 from __future__ import annotations
 
+from typing import Any, Tuple
+
 import jax
 import numpy
 from jax import numpy as jnp
@@ -34,6 +36,10 @@ class Feeder:
         loader = loader_of(dataset, files, feed.batch_per_rank)
         self.epochs = Epochs(dataset, files, loader, feed.batch_per_rank, whole=False)
         self._kind = numpy.dtype(dataset.manifest["dtype"])
+        if dataset.is_text:
+            self._prepared: Any = jax.jit(_texts)
+            self._targets: Any = None
+            return
         scale = float(dataset.manifest["scale"])
         length = dataset.manifest["target_length"]
         targets = numpy.array(dataset.targets())
@@ -51,4 +57,12 @@ class Feeder:
         batch = self.epochs.next()
         # a copy: the loader's buffers are filled anew while JAX still reads what it was handed
         stored = numpy.stack([numpy.frombuffer(one, self._kind) for one in batch.data])
+        if self._targets is None:
+            return Given(*self._prepared(stored))
         return Given(self._prepared(stored), jnp.asarray(self._targets[list(batch.samples)]))
+
+
+def _texts(stored: jax.Array) -> Tuple[jax.Array, jax.Array]:
+    """Give texts, and the token behind each of theirs."""
+    tokens = stored.astype(jnp.int32)
+    return tokens[:, :-1], tokens[:, 1:]

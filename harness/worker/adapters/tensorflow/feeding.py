@@ -27,10 +27,13 @@ MIDDLE = 127.5
 
 
 class Preparation:
-    """Makes stored samples a batch: inputs in the network's layout and type, and their targets."""
+    """Makes stored samples a batch: inputs in the network's layout and type, and their targets. Of
+    texts both are their tokens, the targets one later.
+    """
 
     def __init__(self, dataset: Dataset, feed: Feed, arrangement: Arrangement, dtype: Any) -> None:
         shape = tuple(feed.input)
+        self.is_text = dataset.is_text
         self.is_decoded = feed.files is not None and feed.files.decode
         """Whether pictures come decoded, channels last, in the size that the network takes."""
         if dataset.shape != (None if self.is_decoded else shape):
@@ -39,6 +42,11 @@ class Preparation:
                     dataset.shape or "encoded pictures", shape
                 )
             )
+        self.stored = numpy.dtype(dataset.manifest["dtype"] or numpy.uint8)
+        self.length = int(dataset.manifest["largest"]) // self.stored.itemsize
+        """Numbers in a stored sample, where all have as many."""
+        if self.is_text:
+            return
         axes = len(shape)
         to_last, to_first = (0, *range(2, axes + 1), 1), (0, axes, *range(1, axes))
         self._turned: Optional[Tuple[int, ...]] = None
@@ -50,7 +58,6 @@ class Preparation:
             self._shape = [-1, *shape[1:], COLOURS]
             self._turned = None if arrangement.channels_last else to_first
         else:
-            self.stored = numpy.dtype(dataset.manifest["dtype"])
             self._shape = [-1, *shape]
             self._turned = to_last if arrangement.channels_last and axes > 1 else None
         self._sample = [-1, *arrangement.sample()]
@@ -64,6 +71,9 @@ class Preparation:
         """Prepare stored numbers, or the bytes they lie in; belongs inside a traced function."""
         if stored.dtype == tf.string:
             stored = tf.io.decode_raw(stored, tf.as_dtype(self.stored))
+        if self.is_text:
+            tokens = tf.cast(tf.reshape(stored, [-1, self.length]), tf.int32)
+            return tokens[:, :-1], tokens[:, 1:]
         values = tf.reshape(stored, self._shape)
         if self._turned is not None:
             values = tf.transpose(values, self._turned)
@@ -129,10 +139,9 @@ def fed(
 def _converter(preparation: Preparation, feed: Feed) -> Any:
     """Trace the preparation of batches that other loaders deliver as buffers."""
     kind = preparation.stored
-    length = int(numpy.prod(feed.input))
     traced = tf.function(preparation.__call__, autograph=False).get_concrete_function(
         tf.TensorSpec([feed.batch_per_rank], tf.int64),
-        tf.TensorSpec([feed.batch_per_rank, length], kind),
+        tf.TensorSpec([feed.batch_per_rank, preparation.length], kind),
     )
 
     def convert(read: Any) -> Tuple[Any, Any]:

@@ -19,7 +19,7 @@ _SAMPLES = 16
 _ITEMS = 4096
 """The most that are looked at of a sample: every n-th item."""
 _ALLOWED = 2.0**-8
-"""Of the largest number: a batch may be rounded to bf16."""
+"""Of the largest number: a batch may be rounded to bf16. Tokens are not."""
 
 
 def differs(dataset: Dataset, samples: Sequence[int], inputs: memoryview) -> Optional[str]:
@@ -35,6 +35,8 @@ def differs(dataset: Dataset, samples: Sequence[int], inputs: memoryview) -> Opt
     step = stride(each, _ITEMS)
     for place, sample in enumerate(samples[:_SAMPLES]):
         stored = _read(dataset, sample, kind)
+        if dataset.is_text:
+            stored = stored[:-1]
         if len(stored) != each:
             return "what was fed has {} numbers a sample, and the files hold {}".format(
                 each, len(stored)
@@ -42,7 +44,7 @@ def differs(dataset: Dataset, samples: Sequence[int], inputs: memoryview) -> Opt
         scale = float(dataset.manifest["scale"])
         wanted = [one / scale for one in stored[::step]]
         fed = inputs[place * each : (place + 1) * each : step]
-        allowed = _ALLOWED * max(map(abs, wanted))
+        allowed = 0.0 if dataset.is_text else _ALLOWED * max(map(abs, wanted))
         apart = (abs(one - other) for one, other in zip(fed, wanted))
         wrong = [off for off in apart if not off <= allowed]  # what is no number too
         if wrong:
@@ -51,6 +53,15 @@ def differs(dataset: Dataset, samples: Sequence[int], inputs: memoryview) -> Opt
                 "`bakeoff verify` examines what is wrong".format(sample, max(wrong))
             )
     return None
+
+
+def targets(dataset: Dataset, samples: Sequence[int]) -> Sequence[float]:
+    """Give the targets of samples, one after the other; of texts, the tokens behind their own."""
+    if dataset.is_text:
+        return [token for one in samples for token in _read(dataset, one, "H")[1:]]
+    length = dataset.manifest["target_length"] or 1
+    every = dataset.targets()
+    return [every[length * one + at] for one in samples for at in range(length)]
 
 
 def _read(dataset: Dataset, sample: int, kind: str) -> Any:

@@ -170,9 +170,11 @@ class _Fed:
         self._dtype = _TYPES[dataset.manifest["dtype"] or _BYTES]
         self._scale = float(dataset.manifest["scale"])
         self._shape = shape
-        length = dataset.manifest["target_length"]
-        targets = torch.tensor(dataset.targets())
-        self._targets = targets.reshape(-1, length) if length else targets
+        self._targets: Optional[torch.Tensor] = None
+        if not dataset.is_text:
+            length = dataset.manifest["target_length"]
+            targets = torch.tensor(dataset.targets())
+            self._targets = targets.reshape(-1, length) if length else targets
 
     def fetch(self) -> None:
         """Wait for the next batch, and bring it to the device as the network takes it."""
@@ -180,9 +182,17 @@ class _Fed:
         stored = batch.data
         if not isinstance(stored, torch.Tensor):
             stored = torch.stack([torch.frombuffer(one, dtype=torch.uint8) for one in stored])
-        inputs = batch_of(stored) if self._is_decoded else self._read(stored)
-        targets = self._targets[torch.tensor(batch.samples)]
+        if self._targets is None:
+            inputs, targets = self._texts(stored)
+        else:
+            inputs = batch_of(stored) if self._is_decoded else self._read(stored)
+            targets = self._targets[torch.tensor(batch.samples)]
         self.batch = self._trainer.place(inputs), targets.to(self._trainer.settings.device)
+
+    def _texts(self, stored: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        """Make stored bytes tokens, and the token behind each."""
+        tokens = stored.view(self._dtype).to(torch.int64)
+        return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
 
     def _read(self, stored: torch.Tensor) -> torch.Tensor:
         """Make stored bytes the numbers that they are."""
