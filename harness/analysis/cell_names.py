@@ -23,11 +23,11 @@ _ABSENT = {"reader": "no reader", "checkpoint_every": "no checkpoints"}
 _SILENT = frozenset(
     {"format", "samples", "reader_threads", "prefetch", "buffers", "buffer_samples", "tier"}
     | {"checkpoint_to", "checkpoint_through", "compute", "compute_ms", "input", "cache", "shuffle"}
-    | {"sequence", "attention"}
+    | {"sequence", "attention", "recompute"}
     | {"decode", "precision", "compile", "layout", "deterministic", "compile_cache", "communicate"}
 )
 """Without a value there is nothing to say of them: nothing is read, saved or computed at all."""
-_PLAIN_WITHOUT = frozenset({"compile", "decode", "container"})
+_PLAIN_WITHOUT = frozenset({"compile", "decode", "container", "recompute"})
 """Beside "torch compiled", "torch" says enough."""
 _FEW = 2
 """So many factors are always said; more only where cells are not told apart without them."""
@@ -54,6 +54,8 @@ def factor_words(name: str, value: Any) -> str:
         return f"no {words}"
     if name == "compile":
         return "compiled" if value else "not compiled"
+    if name == "recompute":
+        return "recomputing" if value else "keeping all"
     if name == "decode":
         return "decoded" if value else "not decoded"
     if name == "communicate":

@@ -43,7 +43,7 @@ _ALONE: Mapping[str, Any] = {
 What a strategy does change is examined apart (``ranks.py``)."""
 
 # What decides how a layer is lowered; threads, batches and the like do not.
-_LOWERING = ("device", "layout", "onednn", "deterministic", "compile", "attention")
+_LOWERING = ("device", "layout", "onednn", "deterministic", "compile", "attention", "recompute")
 _TIMED = (*_LOWERING, "precision")
 _MICRO_BATCHES = 2
 """Two tell what more would: an examined batch has two samples where no batch norm couples them.

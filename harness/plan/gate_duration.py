@@ -12,7 +12,7 @@ from harness.worker.network.workload import Training
 
 # What the gate examines is at most so large; measured on 2 cores with torch and JAX.
 _EXAMINED_PARAMETERS = 30e6
-_LOWERED = ("device", "layout", "precision", "compile", "attention")
+_LOWERED = ("device", "layout", "precision", "compile", "attention", "recompute")
 _EXAMINATION_S, _EXAMINATION_S_PER_PARAMETER = 8.0, 8e-7
 _EXAMINATION_S_PER_LAYER = {False: 0.05, True: 0.5}
 # Ranks and feeds are examined by processes of their own, which start the framework: seconds of one

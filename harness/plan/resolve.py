@@ -18,6 +18,7 @@ from harness.plan.rules import (
     message_rules,
     network_rules,
     platform_rules,
+    recompute_rules,
     sequence_rules,
     strategy_rules,
     stripe_rules,
@@ -209,6 +210,7 @@ class Resolver:
         reason = reason or network_rules.why_not(work, info, factors)
         reason = reason or accumulation_rules.why_not(work, info, factors, scale)
         reason = reason or attention_rules.why_not(workload, factors)
+        reason = reason or recompute_rules.why_not(work, factors)
         if reason is not None:
             return reason
         missing = self._no_environment(environment(framework, factors))

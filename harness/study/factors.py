@@ -89,6 +89,14 @@ FACTORS: Mapping[str, Factor] = _factors(
         kinds=("train",),
     ),
     Factor(
+        "recompute",
+        "flag",
+        False,
+        "keep what enters a network's blocks, and compute the rest anew for the gradients",
+        framework=True,
+        kinds=("train",),
+    ),
+    Factor(
         "attention",
         "choice",
         None,

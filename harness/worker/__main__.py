@@ -18,7 +18,7 @@ from harness.worker.checkpoints.request import asked
 from harness.worker.contracts import Activity, Adapter, OutOfMemory, Refused, Unsupported, door
 from harness.worker.events import Events
 from harness.worker.facts import resources
-from harness.worker.job import Job, micro_batches, read, without_purpose
+from harness.worker.job import Job, read, without_purpose
 from harness.worker.network.workload import (
     Checkpointing,
     Collective,
@@ -115,8 +115,7 @@ class Worker:
         from harness.worker.facts import multiplications  # nothing is timed any more
 
         # Where the measured phase ended: from another state a step may leave out less.
-        parts = micro_batches(job.factors)
-        counted = multiplications.counted(activity, workload, job.scale, parts)
+        counted = multiplications.counted(activity, workload, job.scale, job.factors)
         if proof is not None:
             proof.close(window_steps, time.monotonic_ns)
         if series is not None:

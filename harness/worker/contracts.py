@@ -73,8 +73,9 @@ framework's own switches and counters say:
     restarts                losses of one step, again from the starting weights and the first batch
                             (of several ranks, the first one's part of it), where dropouts drop:
                             other masks give another one
-    multiplications         of the step that was timed: asked for by the network, and counted by
-                            something, or why uncounted (``facts/multiplications.py``)
+    multiplications         of the step that was timed: asked for by the network, of those again
+                            where blocks are computed twice, and counted by something, or why
+                            uncounted (``facts/multiplications.py``)
 
 Of every trial of several ranks, whatever the framework (``facts/network_use.py``):
 

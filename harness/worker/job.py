@@ -73,6 +73,11 @@ def micro_batches(factors: Mapping[str, Any]) -> int:
     return int(factors.get("accumulate") or 1)
 
 
+def recomputes(factors: Mapping[str, Any]) -> bool:
+    """Say whether a step keeps what enters its network's blocks, and computes the rest anew."""
+    return bool(factors.get("recompute"))
+
+
 def text(job: Job) -> str:
     """Write a job as JSON, on one line: indenting is slow, and each trial has one."""
     values = {name: vars(getattr(job, name)) for name in ("scale", "warmup", "until")}

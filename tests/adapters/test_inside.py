@@ -16,6 +16,7 @@ FILES = (
     ("torch", "torch/hooks_inside.py"),
     ("torch", "torch/counted_inside.py"),
     ("torch", "torch/memory_inside.py"),
+    ("torch", "torch/recomputed_inside.py"),
     ("tensorflow", "tensorflow/layers_inside.py"),
     ("tensorflow@1.15", "tensorflow/layers_inside.py"),
     ("tensorflow", "tensorflow/counted_inside.py"),
@@ -23,6 +24,7 @@ FILES = (
     ("keras", "keras/layers_inside.py"),
     ("jax", "jax/layers_inside.py"),
     ("jax", "jax/memory_inside.py"),
+    ("jax", "jax/recomputed_inside.py"),
 )
 
 

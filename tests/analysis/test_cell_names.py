@@ -48,6 +48,11 @@ def test_what_cannot_apply_is_not_called_a_default():
     assert factor_words("threads", None) == "threads default"
 
 
+def test_a_cell_that_recomputes_says_so_and_the_other_nothing():
+    assert named({"recompute": False}, {"recompute": True}) == ["torch", "torch recomputing"]
+    assert factor_words("recompute", None) == ""
+
+
 def test_cells_that_differ_in_options_only_go_by_their_labels():
     here = samples.demo()
     pair = [

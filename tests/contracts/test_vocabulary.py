@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.store.record_readers.run_reader import NUMBERS
+from harness.store.record_readers.run_reader import FLAGS, NUMBERS
 from harness.study.factors import FACTORS
 from harness.worker.adapters.caffe.lowering import Lowering
 from harness.worker.contracts import Unsupported
@@ -208,3 +208,7 @@ def test_every_place_exists() -> None:
 def test_the_factors_that_are_numbers_are_read_back_as_numbers() -> None:
     numbers = {name for name, one in FACTORS.items() if one.type in ("count", "number")}
     assert numbers == NUMBERS
+
+
+def test_the_factors_that_are_on_or_off_are_read_back_as_such() -> None:
+    assert {name for name, one in FACTORS.items() if one.type == "flag"} == FLAGS

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -62,6 +63,8 @@ class Subject:
     """Whether it compiles though that is not its default."""
     accumulate: int = 1
     """How many micro-batches make a step."""
+    recompute: bool = False
+    """Whether its blocks are computed twice."""
 
 
 class Workers:
@@ -204,6 +207,7 @@ def _job(subject: Subject, place: Path, precision: str) -> Job:
             "threads": 1,
             "compile": subject.compiled or info.default("compile"),
             "accumulate": subject.accumulate,
+            "recompute": subject.recompute,
         },
         options={},
         warmup=span,
@@ -253,16 +257,16 @@ def semantics(references: References, examine: Examine) -> Check:
         declared: tuple[str, ...] = (),
         compiled: bool = False,
         network: ModuleType = gated,
-        accumulate: int = 1,
+        **how: Any,
     ) -> TensorComparison:
         right = references(network)
-        key = f"{name} {changes} {compiled} {network.__name__} {accumulate}"
+        key = f"{name} {changes} {compiled} {network.__name__} {how}"
 
         def write(to: Path) -> None:
             requests.write_semantics(network.WORKLOAD, right.given, right.made, to)
 
         if key not in made:
-            subject = Subject(name, changes, compiled=compiled, accumulate=accumulate)
+            subject = Subject(name, changes, compiled=compiled, **how)
             made[key] = examine(subject, network, write).made
         return semantic_checks.semantics(
             network.WORKLOAD, right.given, right.made, made[key], declared

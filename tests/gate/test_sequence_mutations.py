@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.gate import network as images
 from tests.gate import texts
 from tests.gate.conftest import INSIDE, Subject
 from workloads import tinygpt
@@ -284,6 +285,28 @@ OF_PARTS = {
 }
 """Mistakes of a step in micro-batches."""
 ACCUMULATING = ("torch", "jax", "tensorflow")
+OF_BLOCKS = {
+    "running statistics that move twice": (
+        "torch",
+        TORCH + "lowering/recomputed.py",
+        ("norm.momentum = 0.0", "norm.momentum = norm.momentum"),
+        "block/bn",
+    ),
+    "running statistics of a block that are lost": (
+        "jax",
+        JAX + "lowering/network.py",
+        ("        one.updated.update(updated)\n", "        one.updated.update(one.statistics)\n"),
+        "block/bn",
+    ),
+    "what enters a block overwritten before it is computed again": (
+        "torch",
+        TORCH + "lowering/recomputed.py",
+        ("        return output\n", "        x.data.zero_()\n        return output\n"),
+        "gradient of",
+    ),
+}
+"""Mistakes of blocks that are computed twice."""
+RECOMPUTING = ("torch", "jax")
 PLANTED = [(mistake, name) for mistake, where in MISTAKES.items() for name in where]
 
 
@@ -313,6 +336,32 @@ def test_accumulated_gradients_are_those_of_one_batch(name, compiled, semantics)
     finding = semantics(name, {}, network=texts, accumulate=2, compiled=compiled)
     assert finding.differs is None
     assert finding.error < 1e-11
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("network", [texts, images])
+@pytest.mark.parametrize("name", RECOMPUTING)
+def test_blocks_that_are_computed_twice_give_the_same_gradients(
+    name, network, compiled, semantics
+) -> None:
+    finding = semantics(name, {}, network=network, recompute=True, compiled=compiled)
+    assert finding.differs is None
+    assert finding.error < 1e-11
+
+
+@pytest.mark.parametrize("name", RECOMPUTING)
+def test_blocks_as_timed_stay_within_their_rounding_though_computed_twice(name, timed) -> None:
+    finding = timed(Subject(name, recompute=True), "fp32", texts)
+    assert finding.differs is None
+
+
+@pytest.mark.planted
+@pytest.mark.parametrize("mistake", OF_BLOCKS)
+def test_a_mistake_of_blocks_is_caught_and_named(mistake, semantics, planted) -> None:
+    name, file, change, words = OF_BLOCKS[mistake]
+    finding = semantics(name, {file: change}, network=images, recompute=True)
+    planted(name, mistake, "the gate in float64", finding.differs)
+    assert words in finding.differs
 
 
 @pytest.mark.parametrize("name", ACCUMULATING)

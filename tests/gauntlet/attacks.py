@@ -237,6 +237,15 @@ def _texts(run: Path, sequence: Any) -> None:
     place.write_text(json.dumps(plan))
 
 
+def _switch(run: Path, value: Any) -> None:
+    """Say that every cell computed blocks twice, or did not, by what is neither."""
+    place = _place(run, "plan.json")
+    plan = json.loads(place.read_text())
+    for cell in plan["cells"]:
+        cell["factors"]["recompute"] = value
+    place.write_text(json.dumps(plan))
+
+
 def _host(run: Path) -> None:
     """Call a rank's host by a path."""
     place = _place(run, f"{TRIAL}/outcome.json")
@@ -269,6 +278,8 @@ def attacks() -> Iterator[Attack]:
         yield Attack(f"numbers are {number!r:.20}", partial(_with_numbers, number=number))
     for length in (None, 0, -3, 0.5, "64", 65, 10**9):
         yield Attack(f"texts of {length!r} tokens", partial(_texts, sequence=length))
+    for value in ("yes", 2, [True], {"blocks": True}):
+        yield Attack(f"recompute is {value!r}", partial(_switch, value=value))
     for key in ("..", "../..", "../../outside/folder", "/etc", "", "-x", ".hidden"):
         yield Attack(f"a cell called {key!r}", partial(_cell_key, key=key))
     for name in ("harness/worker/__main__.py", "harness/worker/loop.py", "workloads/tinycnn.py"):

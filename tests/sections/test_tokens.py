@@ -10,6 +10,7 @@ from harness.analysis.evidence import Evidence
 from harness.analysis.limits.model_flops import causal_macs, model_flops
 from harness.sections.tokens import SECTION
 from harness.worker.network.asked_workload import at_length
+from harness.worker.network.blocks import macs_computed_again
 from harness.worker.network.shapes import count
 from tests.reports.samples import cell
 from workloads import gpt2_124m, llama_3_1_8b, llama_3_2_1b, tinygpt
@@ -62,6 +63,26 @@ def test_without_a_measured_ceiling_there_is_no_share() -> None:
     found = model_flops(of_tokens(), ())
     assert found.roof is None
     assert found.share(found.full) is None
+
+
+def test_what_is_computed_twice_counts_by_the_convention_of_hardware_alone() -> None:
+    once = 3 * count(tinygpt.WORKLOAD.network).macs
+    again = macs_computed_again(tinygpt.WORKLOAD.network, in_order=True)
+    batch = of_tokens().scale.batch_per_rank
+    found = [
+        model_flops(multiplying(batch * (once + more), recompute=more > 0), ())
+        for more in (0, again)
+    ]
+    plain, recomputing = found
+    assert recomputing.full == plain.full == pytest.approx(plain.hardware)
+    assert recomputing.hardware == pytest.approx(plain.hardware * (once + again) / once)
+
+
+def multiplying(counted: int, *, recompute: bool):
+    made = of_tokens()
+    facts = {"multiplications": {"asked": counted, "counted": counted, "by": "its text"}}
+    trials = tuple(replace(one, facts={**one.facts, **facts}) for one in made.trials)
+    return replace(made, trials=trials, factors={**made.factors, "recompute": recompute})
 
 
 def test_a_network_of_another_identity_than_today_s_is_not_counted() -> None:

@@ -237,10 +237,22 @@ def test_a_step_that_multiplies_another_amount_rejects_the_trial(
     assert words in evidence(recorded(losses=FALLS, facts=facts))
 
 
+def test_blocks_that_were_not_computed_twice_though_asked_reject_the_trial(
+    recorded: Recorded,
+) -> None:
+    facts = {"multiplications": {"counted": 8 * 10**8, "asked": 10**9, "again": 2 * 10**8}}
+    words = "20 % less than the 2 GFLOP that training on its batch takes with its blocks computed"
+    assert words in evidence(recorded(losses=FALLS, facts=facts))
+
+
 @pytest.mark.parametrize(
     ("told", "words"),
     [
         ({"counted": 999, "asked": 1000, "by": "its text"}, "99.9 % of training's, by its text"),
+        (
+            {"counted": 500, "again": 250, "by": "its text"},
+            "50.0 % of training's with its blocks computed twice, by its text",
+        ),
         ({"uncounted": "nobody told"}, "not counted: nobody told"),
         ({}, ""),
     ],

@@ -78,6 +78,10 @@ MARKS = Marks(WORKLOAD.network)
         ("jit(step)/jvp({conv1})/conv_general_dilated", CONV),
         ("jit(step)/transpose(jvp({fc}))/dot_general", FC),
         ("jit(step)/jvp({block})/{block/conv1}/add", Place("block/conv1", FORWARD)),
+        (
+            "jit(step)/transpose(jvp())/rematted_computation/{block/conv1}/add",
+            Place("block/conv1", FORWARD),
+        ),
         ("{conv1}/BiasAdd", CONV),
         ("gradient_tape/{fc}/MatMul/MatMul_1", FC),
         ("gradients/{fc}/MatMul_grad/MatMul", FC),

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.worker.facts.hlo_multiplications import macs
-from harness.worker.facts.multiplications import Uncounted, calls_per_step, counted
+from harness.worker.facts.multiplications import Count, Uncounted, calls_per_step, counted
+from harness.worker.network.layers import Dense, Dropout, Network, Residual, Tanh
 from harness.worker.scale import Scale
 from workloads import nothing, tinycnn
 
 ALONE = Scale(batch_per_device=8)
+BODY = (Dense("first", 4), Tanh("tanh"), Dense("second", 4), Dropout("drop", 0.5))
+DROPPING = replace(
+    tinycnn.WORKLOAD, network=Network((4,), (Dense("in", 4), Residual("block", BODY)))
+)
 
 
 class Stepping:
@@ -157,7 +164,7 @@ def test_a_step_that_does_not_run_what_was_compiled_counts_less(every: int, call
     ],
 )
 def test_what_cannot_be_counted_says_why(activity: Stepping, scale: Scale, why: str) -> None:
-    told = counted(activity, tinycnn.WORKLOAD, scale)["multiplications"]
+    told = counted(activity, tinycnn.WORKLOAD, scale, {})["multiplications"]
     assert told["uncounted"].startswith(why)
     assert told["asked"] > 0
 
@@ -169,9 +176,37 @@ def test_a_product_in_a_loop_multiplies_as_often_as_the_loop_runs() -> None:
 
 
 def test_micro_batches_of_one_sample_are_not_counted() -> None:
-    told = counted(Refusing(1), tinycnn.WORKLOAD, ALONE, accumulate=8)["multiplications"]
+    told = counted(Refusing(1), tinycnn.WORKLOAD, ALONE, {"accumulate": 8})["multiplications"]
     assert told["uncounted"].startswith("a step of one sample is compiled to something else")
 
 
+class Knowing(Stepping):
+    """Says what it multiplies."""
+
+    def __init__(self, made: Count) -> None:
+        super().__init__(1)
+        self.made = made
+
+    def multiplications(self) -> Count:
+        """Say it."""
+        return self.made
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_blocks_that_are_computed_twice_are_asked_for_twice(in_order: bool) -> None:
+    factors = {"recompute": True}
+    told = counted(Knowing(Count(7, "itself", in_order)), DROPPING, ALONE, factors)
+    drawn_behind = 4 * 4 if in_order else 0
+    again = 8 * (4 * 4 + drawn_behind)
+    once = 8 * (3 * 3 * 4 * 4 - 4 * 4)
+    made = {"asked": once + again, "again": again, "counted": 7, "by": "itself"}
+    assert told == {"multiplications": made}
+
+
+def test_blocks_that_nobody_computes_twice_are_asked_for_once() -> None:
+    told = counted(Knowing(Count(7, "itself")), DROPPING, ALONE, {"recompute": False})
+    assert told["multiplications"].keys() == {"asked", "counted", "by"}
+
+
 def test_what_trains_nothing_says_nothing_of_multiplications() -> None:
-    assert counted(Stepping(1), nothing.WORKLOAD, ALONE) == {}
+    assert counted(Stepping(1), nothing.WORKLOAD, ALONE, {}) == {}

@@ -6,6 +6,7 @@ they do not fit into the last-level cache; the longer of the two is its floor. F
 reads its input and weights and writes its output; backward, it reads its weights and its output's
 gradient, and its input once more, and writes the gradients of its input and weights. An update
 reads weights, gradients and what the optimiser keeps, and writes all but the gradients, in float32.
+What is computed again for the gradients goes forward twice.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from harness.errors import BakeoffError
 from harness.store.record_readers.ceilings import COMPUTE, MEMORY, Ceiling
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC
 from harness.verdicts.results import CellResult
+from harness.worker.network.blocks import computed_again
 from harness.worker.network.layer_rules import RULES
 from harness.worker.network.rule import product
 from harness.worker.network.shapes import count, macs_of_passes, parameter_shapes, sites
@@ -76,6 +78,8 @@ def floors(cell: CellResult, roof: Roof) -> Mapping[Key, Floor]:
     batch, flops = cell.scale.batch_per_step, roof.compute.reached.per_s
     element = 2 if cell.factors.get("precision") in _HALF else _FULL_BYTES
     macs = macs_of_passes(workload.network)
+    is_twice = cell.factors.get("recompute") is True
+    again = computed_again(workload.network, in_order=False) if is_twice else frozenset()
     found: dict[Key, Floor] = {}
     for site in sites(workload.network):
         held = sum(product(shape) for _, shape in parameter_shapes(site)) * element
@@ -83,8 +87,9 @@ def floors(cell: CellResult, roof: Roof) -> Mapping[Key, Floor]:
         written = product(site.output) * batch * element if RULES[type(site.layer)].writes else 0
         forward, backward = macs[site.path]
         moved = read + written + held if written else 0
+        times = 2 if site.path in again else 1
         for phase, multiplied, bytes_moved in (
-            ("forward", forward, moved),
+            ("forward", times * forward, times * moved),
             ("backward", backward, moved + read + held if written else 0),  # and two gradients
         ):
             computing_s = OPERATIONS_PER_MAC * multiplied * batch / flops

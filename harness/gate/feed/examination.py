@@ -45,7 +45,7 @@ THIN = 1 << 14
 _RANKS = 2
 _LARGE_BYTES = 1 << 20
 _FEW_THREADS = 2
-_UNTOLD = ("threads", "interop_threads", "allocator", "cache", "tier", "accumulate")
+_UNTOLD = ("threads", "interop_threads", "allocator", "cache", "tier", "accumulate", "recompute")
 """Factors that decide how fast a batch comes, not what it holds."""
 
 

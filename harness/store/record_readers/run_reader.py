@@ -47,7 +47,15 @@ NUMBERS = frozenset(
     }
 )
 """The factors that are calculated with (a contract test holds them to the vocabulary)."""
+FLAGS = frozenset(
+    {
+        *("compile", "communicate", "container", "decode", "deterministic", "onednn", "peer"),
+        "recompute",
+    }
+)
+"""The factors that are on or off (held to the vocabulary as well)."""
 _NUMBER: Any = float | None
+_FLAG: Any = bool | None
 
 
 def read_run(directory: Path) -> RunRecord:
@@ -194,6 +202,8 @@ def _cell(raw: Mapping[str, Any], where: str) -> CellRecord:
     path_part(cell.key, "cell's key")
     for name in NUMBERS & cell.factors.keys():
         read(_NUMBER, cell.factors[name], f"{where}.factors.{name}")
+    for name in FLAGS & cell.factors.keys():
+        read(_FLAG, cell.factors[name], f"{where}.factors.{name}")
     is_read = cell.factors.get("format") == UINT16
     if is_read:
         read(int, cell.factors.get("samples"), f"{where}.factors.samples")

@@ -19,7 +19,12 @@ def amount_in_words(told: Mapping[str, Any] | None) -> str:
         return f"not counted: {told['uncounted']}"
     if counted is None or not asked:
         return ""
-    return f"{counted / asked * 100:.1f} % of training's, by {told.get('by', 'its framework')}"
+    share = f"{counted / asked * 100:.1f} % of training's"
+    return f"{share}{_twice(told)}, by {told.get('by', 'its framework')}"
+
+
+def _twice(told: Mapping[str, Any]) -> str:
+    return " with its blocks computed twice" if told.get("again") else ""
 
 
 def judge_amount(streams: Sequence[Stream]) -> list[Finding]:
@@ -36,7 +41,7 @@ def judge_amount(streams: Sequence[Stream]) -> list[Finding]:
         )
         text = (
             f"a step as timed computes {made} in convolutions and products, {share} than the "
-            f"{right} that training on its batch takes"
+            f"{right} that training on its batch takes{_twice(told)}"
         )
         found.append(Finding("untrained", text))
     return found

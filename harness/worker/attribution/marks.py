@@ -31,6 +31,8 @@ _MARKS = re.compile("{}([0-9]+)|({})|({})".format(SITE, LOSS, UPDATE))
 _PARAMETER = re.compile(r"\['([^']+)/\w+'\]")
 # JAX: jit(step)/transpose(jvp(…))/…; TensorFlow: gradient_tape/…, in graphs of 1.15 gradients/…
 _BACKWARD = re.compile(r"transpose\(|(^|/)gradient(_tape|s)/")
+_AGAIN = "rematted_computation"
+"""What JAX calls a forward pass that it makes again on the way back."""
 
 
 class Place(NamedTuple):
@@ -80,7 +82,8 @@ class Marks:
         number = int(found[-1].group(1))
         if number >= len(self.paths):
             return UNMARKED
-        return Place(self.paths[number], BACKWARD if _BACKWARD.search(name) else FORWARD)
+        is_backward = _BACKWARD.search(name) and _AGAIN not in name
+        return Place(self.paths[number], BACKWARD if is_backward else FORWARD)
 
 
 Mark = Callable[[str], ContextManager[Any]]

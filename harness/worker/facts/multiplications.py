@@ -2,14 +2,17 @@
 
 The activity counts its own step, after the measured phase, and says how: by the operators that
 torch dispatches, the text of XLA's compiled step, TensorFlow's traced graph, tinygrad's kernels.
-Only convolutions and products count, each as it is stated, whatever algorithm computes it.
+Only convolutions and products count, each as it is stated, whatever algorithm computes it. Where
+blocks are computed again on the way back, that is part of what is asked.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple
+from typing import Any, Dict, Mapping, NamedTuple
 
 from harness.worker.contracts import door
+from harness.worker.job import micro_batches, recomputes
+from harness.worker.network.blocks import macs_computed_again
 from harness.worker.network.shapes import macs_of_step
 from harness.worker.network.workload import Training
 from harness.worker.scale import Scale
@@ -23,25 +26,41 @@ class Count(NamedTuple):
 
     macs: int
     by: str
+    in_order: bool = False
+    """Whether blocks are computed again layer by layer, beside what no gradient looks at."""
 
 
 class Uncounted(Exception):
     """Say why the multiplications of a step cannot be counted."""
 
 
-def counted(activity: Any, workload: Any, scale: Scale, accumulate: int = 1) -> Dict[str, Any]:
+def counted(
+    activity: Any, workload: Any, scale: Scale, factors: Mapping[str, Any]
+) -> Dict[str, Any]:
     """Give the fact of a rank; nothing where nothing is trained.
 
     Of a single sample compilers make something else than products, of a vector and a number.
     """
     if not isinstance(workload, Training):
         return {}
-    asked = scale.batch_per_rank * macs_of_step(workload.network)
     try:
-        found = _count(activity, scale, accumulate)
+        found = _count(activity, scale, micro_batches(factors))
     except Uncounted as why:
-        return {"multiplications": {"asked": asked, "uncounted": str(why)}}
-    return {"multiplications": {"asked": asked, "counted": found.macs, "by": found.by}}
+        told = {**_asked(workload, scale, factors, in_order=False), "uncounted": str(why)}
+        return {"multiplications": told}
+    asked = _asked(workload, scale, factors, in_order=found.in_order)
+    return {"multiplications": {**asked, "counted": found.macs, "by": found.by}}
+
+
+def _asked(
+    workload: Training, scale: Scale, factors: Mapping[str, Any], *, in_order: bool
+) -> Dict[str, Any]:
+    """Say what a step has to multiply, and how much of it for the second time."""
+    once = scale.batch_per_rank * macs_of_step(workload.network)
+    if not recomputes(factors):
+        return {"asked": once}
+    again = scale.batch_per_rank * macs_computed_again(workload.network, in_order=in_order)
+    return {"asked": once + again, "again": again}
 
 
 def calls_per_step(activity: Any, compiled: str) -> float:

@@ -27,6 +27,10 @@ from harness.worker.network.layers import (
     Tanh,
 )
 from harness.worker.network.rule import (
+    DRAWN,
+    INPUT,
+    NONE,
+    RESULT,
     HeadsShape,
     ImpossibleNetwork,
     Parameter,
@@ -197,27 +201,31 @@ def _conv_macs(layer: Conv, shape: Shape, output: Shape) -> int:
 
 
 RULES: Dict[type, Rule] = {
-    Conv: Rule(_conv, _conv_parameters, nothing, _conv_macs, True, no_branches),
-    Dense: Rule(_dense, _dense_parameters, nothing, by_matrix, True, no_branches),
-    BatchNorm: Rule(_batch_norm, _norm_parameters, _norm_statistics, no_macs, True, no_branches),
-    ReLU: bare(same),
-    LeakyReLU: bare(same),
-    Tanh: bare(same),
-    Scale: bare(same),
-    LRN: bare(_lrn),
-    MaxPool: bare(_max_pool),
-    AveragePool: bare(_average_pool),
-    GlobalAverage: bare(_global_average),
-    Flatten: Rule(_flatten, nothing, nothing, no_macs, False, no_branches),
-    Dropout: bare(_dropout),
+    Conv: Rule(_conv, _conv_parameters, nothing, _conv_macs, True, no_branches, INPUT),
+    Dense: Rule(_dense, _dense_parameters, nothing, by_matrix, True, no_branches, INPUT),
+    BatchNorm: Rule(
+        _batch_norm, _norm_parameters, _norm_statistics, no_macs, True, no_branches, RESULT
+    ),
+    ReLU: bare(same, RESULT),
+    LeakyReLU: bare(same, RESULT),
+    Tanh: bare(same, RESULT),
+    Scale: bare(same, NONE),
+    LRN: bare(_lrn, RESULT),
+    MaxPool: bare(_max_pool, RESULT),
+    AveragePool: bare(_average_pool, NONE),
+    GlobalAverage: bare(_global_average, NONE),
+    Flatten: Rule(_flatten, nothing, nothing, no_macs, False, no_branches, NONE),
+    Dropout: bare(_dropout, DRAWN),
     Residual: Rule(
-        _sum, nothing, nothing, no_macs, True, lambda layer: (layer.body, layer.shortcut)
+        _sum, nothing, nothing, no_macs, True, lambda layer: (layer.body, layer.shortcut), NONE
     ),
     Product: Rule(
-        _product, nothing, nothing, no_macs, True, lambda layer: (layer.body, layer.gate)
+        _product, nothing, nothing, no_macs, True, lambda layer: (layer.body, layer.gate), RESULT
     ),
     Heads: Rule(
-        _heads, nothing, nothing, no_macs, False, lambda layer: (layer.positions, layer.sample)
+        *(_heads, nothing, nothing, no_macs, False),
+        lambda layer: (layer.positions, layer.sample),
+        NONE,
     ),
     **SEQUENCE_RULES,
 }

@@ -47,6 +47,11 @@ class Parameter(NamedTuple):
     """Of the normal distribution that it starts from; 0: all of it starts at the mean."""
 
 
+RESULT, INPUT, DRAWN, NONE = "result", "input", "drawn", "none"
+"""What a gradient needs again of the forward pass: anything that the layer computed, what entered
+it alone, the numbers that it drew, or nothing."""
+
+
 class Rule(NamedTuple):
     """What one layer word means to whoever counts it; no part has a default."""
 
@@ -62,6 +67,8 @@ class Rule(NamedTuple):
     """Whether its output is new memory, with nothing done in place."""
     branches: Callable[[Any], Sequence[Sequence[Layer]]]
     """The rows of layers inside it, which all start from its input."""
+    recalled: str
+    """What its gradient needs again: RESULT, INPUT, DRAWN or NONE."""
 
 
 def positive(path: str, **sizes: int) -> None:
@@ -99,6 +106,6 @@ def same(_layer: Layer, _path: str, shape: Shape) -> Shape:
     return shape
 
 
-def bare(output: Callable[..., Shape]) -> Rule:
+def bare(output: Callable[..., Shape], recalled: str) -> Rule:
     """Describe a word that holds no number of its own and multiplies by no weight."""
-    return Rule(output, nothing, nothing, no_macs, True, no_branches)
+    return Rule(output, nothing, nothing, no_macs, True, no_branches, recalled)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Sequence
 
 from harness.worker.network.rule import (
+    INPUT,
+    NONE,
+    RESULT,
     ImpossibleNetwork,
     Parameter,
     Rule,
@@ -167,24 +170,28 @@ def by_matrix(_layer: Any, shape: Shape, output: Shape) -> int:
 
 
 def _learned(
-    output: Callable[..., Shape], parameters: Callable[[Any, Shape], Sequence[Parameter]]
+    output: Callable[..., Shape],
+    parameters: Callable[[Any, Shape], Sequence[Parameter]],
+    recalled: str,
 ) -> Rule:
     """Describe a word that holds numbers and multiplies nothing that counts."""
-    return Rule(output, parameters, nothing, no_macs, True, no_branches)
+    return Rule(output, parameters, nothing, no_macs, True, no_branches, recalled)
 
 
 SEQUENCE_RULES: Dict[type, Rule] = {
-    Embedding: _learned(_embedding, _embedding_parameters),
-    Segments: _learned(_segments, _segments_parameters),
-    Positions: _learned(_positions, _positions_parameters),
-    ClassToken: _learned(_class_token, _class_token_parameters),
-    ToSequence: Rule(_to_sequence, nothing, nothing, no_macs, False, no_branches),
-    LayerNorm: _learned(_each_position, _layer_norm_parameters),
-    RMSNorm: _learned(_each_position, _rms_norm_parameters),
-    Attention: Rule(_attention, nothing, nothing, _attention_macs, True, no_branches),
-    GELU: bare(same),
-    SiLU: bare(same),
-    Select: bare(_select),
-    Gather: bare(_gather),
-    TiedDense: Rule(_tied_dense, _tied_dense_parameters, nothing, by_matrix, True, no_branches),
+    Embedding: _learned(_embedding, _embedding_parameters, NONE),
+    Segments: _learned(_segments, _segments_parameters, NONE),
+    Positions: _learned(_positions, _positions_parameters, NONE),
+    ClassToken: _learned(_class_token, _class_token_parameters, NONE),
+    ToSequence: Rule(_to_sequence, nothing, nothing, no_macs, False, no_branches, NONE),
+    LayerNorm: _learned(_each_position, _layer_norm_parameters, RESULT),
+    RMSNorm: _learned(_each_position, _rms_norm_parameters, RESULT),
+    Attention: Rule(_attention, nothing, nothing, _attention_macs, True, no_branches, RESULT),
+    GELU: bare(same, RESULT),
+    SiLU: bare(same, RESULT),
+    Select: bare(_select, NONE),
+    Gather: bare(_gather, NONE),
+    TiedDense: Rule(
+        _tied_dense, _tied_dense_parameters, nothing, by_matrix, True, no_branches, INPUT
+    ),
 }

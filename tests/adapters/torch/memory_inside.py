@@ -1,4 +1,4 @@
-"""What a step keeps for its backward pass falls where its batch is computed in parts."""
+"""What a step keeps for its backward pass falls where it is computed in parts, or again."""
 
 import weakref
 
@@ -56,4 +56,12 @@ def test_micro_batches_keep_their_share_and_update_alike():
     weights = sum(one.numel() * one.element_size() for one in once)
     assert parts < whole / 4 + 2 * weights, (parts, whole, weights)
     for one, other in zip(once, added, strict=False):
+        torch.testing.assert_close(one, other, rtol=0, atol=2e-5)
+
+
+def test_blocks_that_are_computed_twice_keep_what_enters_them_and_one_block_s_rest():
+    whole, once = kept_bytes()
+    less, twice = kept_bytes(recompute=True)
+    assert less < 0.75 * whole, (less, whole)
+    for one, other in zip(once, twice, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=2e-5)

@@ -82,6 +82,7 @@ def prove(
         compiled: bool = False,
         start: int | None = None,
         accumulate: int = 1,
+        recompute: bool = False,
     ) -> Proved:
         place = tmp_path_factory.mktemp("trial")
         begin = given(network, seed if start is None else start)
@@ -89,7 +90,8 @@ def prove(
         source = place / "payload"
         changed(source, changes or {}, network)
         job = job_of(name, place, begin, precision, seed, compiled=compiled)
-        job = dataclasses.replace(job, factors={**job.factors, "accumulate": accumulate})
+        how = {"accumulate": accumulate, "recompute": recompute}
+        job = dataclasses.replace(job, factors={**job.factors, **how})
         (place / "job.json").write_text(jobs.text(job))
         workers.run(Subject(name), source, place)
         asked = folders.open_folder(begin)

@@ -41,6 +41,10 @@ WAYS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 }
 """How a network is trained: the framework, what a trial is asked, and the networks shown."""
 ACCUMULATING = ("torch", "jax", "tensorflow")
+RECOMPUTING = (
+    *(("torch", False), ("jax", False)),
+    pytest.param("torch", True, marks=pytest.mark.long),
+)
 IN_CI = {
     *((way, network, seed) for way in ("torch", "jax") for network in NETWORKS for seed in (1, 2)),
     ("tensorflow", "dropping", 1),
@@ -80,6 +84,15 @@ def test_what_trains_is_proved(way, network, seed, prove, places, clean) -> None
 @pytest.mark.parametrize("name", ACCUMULATING)
 def test_a_step_of_micro_batches_is_proved_as_one_batch(name, prove, places) -> None:
     found = prove(name, dropping, accumulate=4)
+    assert found.updates == 3
+    assert found.is_exact
+    assert found.error < bar("fp32")
+    assert seen(places[-1], "fp32") == []
+
+
+@pytest.mark.parametrize(("name", "compiled"), RECOMPUTING)
+def test_a_step_that_computes_blocks_twice_is_proved_as_any(name, compiled, prove, places) -> None:
+    found = prove(name, tinycnn, recompute=True, compiled=compiled)
     assert found.updates == 3
     assert found.is_exact
     assert found.error < bar("fp32")

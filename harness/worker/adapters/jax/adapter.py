@@ -41,7 +41,12 @@ class JaxActivity:
 
         self._jax = jax
         self._workload = workload
-        net = self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
+        net = self._net = Lowered(
+            workload.network,
+            settings.channels_last,
+            not settings.is_gpu,
+            recomputes=settings.recomputes,
+        )
         draw = jax.jit(lambda seed: initial(net, workload, seed, settings.precision))
         self._strategy = strategy
         self.trained = strategy.replicate(draw(seed))

@@ -16,7 +16,7 @@ from typing import Any, Callable, Mapping
 
 from harness.worker.contracts import Unsupported
 from harness.worker.facts.resources import threads, usable_cpus
-from harness.worker.job import micro_batches
+from harness.worker.job import micro_batches, recomputes
 from harness.worker.place import Place
 
 MATMUL = {"tf32": "tensorfloat32", "fp16": "default", "bf16": "default"}
@@ -31,6 +31,8 @@ class Settings:
     channels_last: bool
     accumulate: int = 1
     """Micro-batches of a step."""
+    recomputes: bool = False
+    """Whether a step keeps what enters its network's blocks, and computes the rest anew."""
 
     @property
     def is_gpu(self) -> bool:
@@ -64,6 +66,7 @@ def apply(
         precision=precision,
         channels_last=factors.get("layout") != "channels-first",
         accumulate=micro_batches(factors),
+        recomputes=recomputes(factors),
     )
 
 

@@ -71,7 +71,12 @@ class JaxSubject:
         self._workload = workload
         self._precision = "float64" if precision == "float64" else settings.precision
         self._dtype = jnp.float64 if precision == "float64" else jnp.float32
-        self._net = Lowered(workload.network, settings.channels_last, not settings.is_gpu)
+        self._net = Lowered(
+            workload.network,
+            settings.channels_last,
+            not settings.is_gpu,
+            recomputes=settings.recomputes,
+        )
         self._state = blank(self._net, workload, self._precision)
         self._still = self._state.moments
         self._accumulate = settings.accumulate

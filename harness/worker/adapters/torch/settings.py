@@ -19,7 +19,7 @@ import torch
 
 from harness.worker.contracts import Unsupported
 from harness.worker.facts.resources import threads
-from harness.worker.job import micro_batches
+from harness.worker.job import micro_batches, recomputes
 from harness.worker.place import Place
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -39,6 +39,8 @@ class Settings:
     """What takes checkpoints: save, distributed, distributed-async."""
     accumulate: int = 1
     """Micro-batches of a step."""
+    recomputes: bool = False
+    """Whether a step keeps what enters its network's blocks, and computes the rest anew."""
 
     @property
     def is_gpu(self) -> bool:
@@ -89,6 +91,7 @@ def apply(factors: Mapping[str, Any], options: Mapping[str, Any], place: Place) 
         mode=options.get("compile_mode") or "default",
         saver=options.get("saver") or "save",
         accumulate=micro_batches(factors),
+        recomputes=recomputes(factors),
     )
 
 

@@ -50,7 +50,7 @@ class Trainer:
         self.strategy = strategy or Strategy()
         self._dimensions = len(workload.network.input) + 1
         self.format = settings.memory_format(len(workload.network.input) - 1)
-        self.network = Lowered(workload.network)
+        self.network = Lowered(workload.network, recomputes=settings.recomputes)
         fill(self.network, seed)
         self.network.to(settings.device)
         if settings.precision == "float64":

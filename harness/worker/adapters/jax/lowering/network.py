@@ -12,7 +12,7 @@ What an expert does here, and why:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import jax
@@ -23,6 +23,7 @@ from jax import numpy as jnp
 from harness.worker.adapters.jax.lowering.convolutions import convolved
 from harness.worker.adapters.jax.lowering.sequences import SEQUENCE_LAYERS
 from harness.worker.attribution.marks import unmarked
+from harness.worker.network.blocks import Part, parts
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -66,10 +67,12 @@ class Pass:
 
 
 class Lowered:
-    """A network in one layout."""
+    """A network in one layout; if it ``recomputes``, gradients keep what enters blocks alone."""
 
-    def __init__(self, network: Network, channels_last: bool, is_cpu: bool) -> None:
-        self.network = network
+    def __init__(
+        self, network: Network, channels_last: bool, is_cpu: bool, *, recomputes: bool = False
+    ) -> None:
+        self._parts = parts(network) if recomputes else [Part(network.layers, False)]
         self.channels_last = channels_last
         self.is_cpu = is_cpu
         self.sites = {site.path: site for site in sites(network)}
@@ -77,11 +80,29 @@ class Lowered:
 
     def run(self, x: Any, one: Pass) -> Any:
         """Run a batch through the network."""
-        return self._row(self.network.layers, "", x, one)
+        for part in self._parts:
+            run = self._recomputed if part.is_block else self._row
+            x = run(part.layers, "", x, one)
+        return x
 
     def layer(self, path: str, x: Any, one: Pass) -> Any:
         """Run one layer alone."""
         return self._layer(self.sites[path], x, one)
+
+    def _recomputed(self, layers: Sequence[Layer], prefix: str, x: Any, one: Pass) -> Any:
+        """Run a row whose gradients compute it again; what it leaves behind, it gives as well."""
+
+        def run(x: Any, key: Any) -> Tuple[Any, Any]:
+            kept: Optional[Arrays] = None if one.kept is None else {}
+            own = replace(one, key=key, updated={}, kept=kept)
+            y = self._row(layers, prefix, x, own)
+            return y, (own.key, own.updated, own.kept)
+
+        y, (one.key, updated, kept) = jax.checkpoint(run)(x, one.key)
+        one.updated.update(updated)
+        if one.kept is not None:
+            one.kept.update(kept)
+        return y
 
     def _row(self, layers: Sequence[Layer], prefix: str, x: Any, one: Pass) -> Any:
         for layer in layers:

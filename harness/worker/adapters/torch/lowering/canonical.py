@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from harness.worker.adapters.torch.lowering.network import Lowered, operator
+from harness.worker.adapters.torch.lowering.recomputed import NORMS
 from harness.worker.adapters.torch.lowering.sequences import Tied
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 
-NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 POSITION_NORMS = (nn.LayerNorm, nn.RMSNorm)
 TYPES = {"float64": torch.float64, "float32": torch.float32, "int64": torch.int64}
 

@@ -22,7 +22,9 @@ from torch.nn import functional
 
 from harness.worker.adapters.torch.lowering import sequences
 from harness.worker.adapters.torch.lowering.lrn import LocalResponseNorm
+from harness.worker.adapters.torch.lowering.recomputed import Block
 from harness.worker.adapters.torch.lowering.sequences import SEQUENCE_LAYERS
+from harness.worker.network.blocks import parts
 from harness.worker.network.layers import (
     LRN,
     AveragePool,
@@ -59,14 +61,18 @@ SUM_IN_PLACE = (Conv, Dense, BatchNorm)
 
 
 class Lowered(nn.Module):
-    """A network as modules in a row; ``at`` finds each of them by its path."""
+    """A network as modules in a row; ``at`` finds each of them by its path.
 
-    def __init__(self, network: Network) -> None:
+    If it ``recomputes``, those of a block stand in a row of their own.
+    """
+
+    def __init__(self, network: Network, *, recomputes: bool = False) -> None:
         super().__init__()
         self.at: Dict[str, nn.Module] = {}
         self.sites = {site.path: site for site in sites(network)}
         with torch.device("meta"):
-            self.layers = _row(network.layers, "", self.sites, self.at)
+            row = _row(network.layers, "", self.sites, self.at)
+        self.layers = _in_blocks(row, network) if recomputes else row
         self.to_empty(device="cpu")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -123,6 +129,15 @@ class Multiply(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Scale every item."""
         return x * self.factor
+
+
+def _in_blocks(row: nn.Sequential, network: Network) -> nn.Sequential:
+    modules = iter(row)
+    blocks = nn.Sequential()
+    for part in parts(network):
+        inner = [next(modules) for _ in part.layers]
+        blocks.extend([Block(*inner)] if part.is_block else inner)
+    return blocks
 
 
 def operator(module: nn.Module) -> nn.Module:

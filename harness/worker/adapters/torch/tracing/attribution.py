@@ -161,7 +161,9 @@ def _mark_layer(module: torch.nn.Module, mark: str) -> Tuple[Any, Any]:
     def after(*_: Any) -> None:
         opened.pop().__exit__(None, None, None)
 
-    return module.register_forward_pre_hook(before), module.register_forward_hook(after)
+    # A block that is computed again stops within a layer, as soon as all that it needs is known.
+    left = module.register_forward_hook(after, always_call=True)
+    return module.register_forward_pre_hook(before), left
 
 
 def _event(event: Any) -> Event:

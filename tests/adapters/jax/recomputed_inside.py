@@ -1,0 +1,64 @@
+"""Blocks that JAX computes twice change nothing but what is kept and multiplied."""
+
+import numpy
+
+from harness.worker import place
+from harness.worker.adapters.jax import settings
+from harness.worker.adapters.jax.adapter import JaxActivity
+from harness.worker.adapters.jax.strategies import Strategy
+from harness.worker.facts.multiplications import counted
+from harness.worker.scale import Scale
+from tests.adapters.residuals import WORKLOAD as RESIDUALS
+from tests.scales import fed
+from workloads import tinybert, tinycnn, tinygpt, tinyllama
+
+BATCH = 4
+ALONE = place.find({})
+NETWORKS = (
+    *(tinygpt.WORKLOAD, tinyllama.WORKLOAD, tinybert.WORKLOAD),
+    *(tinycnn.WORKLOAD, RESIDUALS),
+)
+
+
+def stepping(workload, precision="float64", **factors):
+    chosen = settings.apply({"precision": precision, **factors}, ALONE)
+    return JaxActivity(workload, fed(workload, {"batch": BATCH}, ALONE), chosen, 1, Strategy())
+
+
+def trained(workload, **factors):
+    """Give all that two steps left of weights and running statistics."""
+    activity = stepping(workload, **factors)
+    for _ in range(2):
+        activity.step()
+    activity.sync()
+    state = activity.trained
+    return {
+        name: numpy.asarray(one) for name, one in {**state.parameters, **state.statistics}.items()
+    }
+
+
+def distance(workload, **factors):
+    """Give how far off a step is that computes blocks twice, of what it leaves."""
+    once, twice = trained(workload, **factors), trained(workload, recompute=True, **factors)
+    assert once.keys() == twice.keys()
+    assert {one.dtype for one in once.values()} == {numpy.dtype(numpy.float64)}
+    return max(float(numpy.abs(once[name] - twice[name]).max()) for name in once)
+
+
+def test_blocks_that_are_computed_twice_train_alike():
+    for workload in NETWORKS:
+        assert distance(workload) < 1e-12, workload.name
+
+
+def test_micro_batches_with_blocks_that_are_computed_twice_train_alike():
+    assert distance(tinygpt.WORKLOAD, accumulate=2) < 1e-12
+
+
+def test_what_is_multiplied_again_is_what_was_reckoned():
+    for workload in NETWORKS:
+        for precision in ("fp32", "bf16"):
+            activity = stepping(workload, precision, recompute=True)
+            scale = Scale(batch_per_device=BATCH)
+            told = counted(activity, workload, scale, {"recompute": True})["multiplications"]
+            assert told["counted"] == told["asked"], (workload.name, precision, told)
+            assert told["again"] > 0

@@ -1,0 +1,70 @@
+"""Plan recomputed blocks: who does it, and which networks have blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness import plugins
+from harness.plan.plan import Plan
+from harness.plan.rules import recompute_rules
+from harness.study.framework import framework_info, framework_names
+
+STUDY = """\
+title = "T"
+[matrix]
+workload = "{workload}"
+framework = ["torch", "jax"]
+recompute = {recompute}
+[measure]
+trials = 1
+"""
+
+
+def test_a_cell_that_recomputes_is_another_one(planned: Callable[..., Plan]) -> None:
+    cells = planned(STUDY.format(workload="tinygpt", recompute="[false, true]")).cells
+    told = {(one.framework, one.factors["recompute"]) for one in cells}
+    assert ("torch", True) in told
+    assert len({one.key for one in cells}) == len(cells)
+    silent = planned(STUDY.format(workload="tinygpt", recompute="false")).cells
+    assert {one.key for one in silent} < {one.key for one in cells}
+
+
+@pytest.mark.parametrize(
+    ("workload", "why"),
+    [
+        ("tinygpt", None),
+        ("tinybert", None),
+        ("resnet50", None),
+        ("tinycnn", None),
+        (
+            "alexnet",
+            (
+                "alexnet has no blocks to be computed twice: recompute is for networks of "
+                "residuals, as ResNet and transformers are"
+            ),
+        ),
+        ("gemm", "recompute is about training a network, and gemm is something else"),
+    ],
+)
+def test_what_has_no_blocks_cannot_compute_them_twice(workload: str, why: str | None) -> None:
+    asked: dict[str, Any] = {"recompute": True}
+    assert recompute_rules.why_not(plugins.workload(workload), asked) == why
+    assert recompute_rules.why_not(plugins.workload(workload), {"recompute": False}) is None
+
+
+@pytest.mark.parametrize("name", framework_names())
+def test_a_framework_that_does_not_recompute_says_so(name: str) -> None:
+    refused = framework_info(name).refuses("recompute", True)
+    if name in ("torch", "jax"):
+        assert refused is None
+    else:
+        assert refused == f"{name} does not offer recompute true (it has: false)"
+
+
+def test_what_is_no_flag_is_refused(refusal: Callable[..., str]) -> None:
+    told = refusal(STUDY.format(workload="tinygpt", recompute='"blocks"'))
+    assert "recompute" in told
+    assert "'blocks' must be true or false" in told
