@@ -34,7 +34,11 @@ layout = ["channels-first", "channels-last"]
 TORCH = (
     PLAIN.replace(
         "[strategies.ddp]", "[strategies.mirrored]\nseveral_devices = true\n[strategies.ddp]"
-    ).replace('"bf16"]', '"bf16", "tf32"]\ncompile = [false, true]\nattention = ["fused", "plain"]')
+    ).replace(
+        '"bf16"]',
+        '"bf16", "tf32"]\ncompile = [false, true]\nrecompute = [false, true]\n'
+        'attention = ["fused", "plain"]',
+    )
     + """
 [defaults]
 layout = "channels-last"

@@ -16,6 +16,7 @@ from harness.store.attribution import NOT_MADE, Attribution, Operation, Part
 from harness.store.record_readers.ceilings import Ceiling, Conditions, Reached
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult, Reading
+from harness.worker.network.blocks import macs_computed_again
 from harness.worker.network.shapes import macs_of_step
 from harness.worker.scale import Scale
 from tests.reports.samples import cell, demo
@@ -301,3 +302,10 @@ def test_pages_of_several_runs_and_runs_without_evidence_say_nothing() -> None:
 def test_of_a_run_in_which_nothing_was_asked_nothing_is_said() -> None:
     results = replace(demo(), cells=(timed(),))
     assert limits(results, Evidence(attributions={}, ceilings=())) == {}
+
+
+def test_blocks_that_are_computed_twice_need_their_multiplications_twice() -> None:
+    again = 2 * BATCH * macs_computed_again(WORKLOAD.network, in_order=False)
+    twice = timed(factors={**timed().factors, "recompute": True})
+    found = held(twice, traced(RAN), computing(0.5))
+    assert found.shares["computing"] == pytest.approx(0.5 * (1 + again / OPERATIONS))

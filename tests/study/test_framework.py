@@ -141,3 +141,9 @@ def test_every_shipped_adapter_says_what_it_can_do() -> None:
 def test_an_unknown_framework_names_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"no framework is called 'trch'. Did you mean 'torch'?"):
         framework_info("trch")
+
+
+def test_frameworks_that_do_not_compute_blocks_twice_refuse_to() -> None:
+    shipped = (read_framework(entry.path) for entry in plugins.files("adapters").values())
+    able = {one.name for one in shipped if one.refuses("recompute", True) is None}
+    assert able == {"torch", "jax"}
