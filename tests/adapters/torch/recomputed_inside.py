@@ -1,6 +1,7 @@
 """Blocks that torch computes twice change nothing but what is kept and multiplied."""
 
 import contextlib
+import warnings
 from dataclasses import replace
 from unittest import mock
 
@@ -17,6 +18,10 @@ from harness.worker.scale import Scale
 from tests.adapters.residuals import WORKLOAD as RESIDUALS
 from tests.scales import fed
 from workloads import tinybert, tinycnn, tinygpt, tinyllama
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # of torch's own, where it compiles
+    import torch._inductor.compile_fx
 
 BATCH = 4
 ALONE = place.find({})
