@@ -22,6 +22,10 @@ from harness.worker.network.rule import DRAWN, INPUT, NONE, RESULT
 from harness.worker.network.shapes import branches, macs_of_passes, sites
 
 
+BEGINS = Residual
+"""The word that a block begins with; no other one with layers inside does."""
+
+
 class Part(NamedTuple):
     """Layers of a network that follow each other: a block, or what stands between two."""
 
@@ -71,7 +75,7 @@ def _spans(layers: Sequence[Layer]) -> List[Tuple[int, int]]:
     forms: Set[Any] = set()
     last = 0
     for at, layer in enumerate(layers):
-        if isinstance(layer, Residual):
+        if type(layer) is BEGINS:
             form, last = _form(layer.body), at
             if not starts or form in forms:
                 starts.append(at)
@@ -90,7 +94,7 @@ def _spans(layers: Sequence[Layer]) -> List[Tuple[int, int]]:
 
 def _tail(layers: Sequence[Layer]) -> List[type]:
     """Give the kinds of layers behind a block's last residual."""
-    residuals = [at for at, layer in enumerate(layers) if isinstance(layer, Residual)]
+    residuals = [at for at, layer in enumerate(layers) if type(layer) is BEGINS]
     return [type(layer) for layer in layers[residuals[-1] + 1 :]]
 
 
