@@ -21,7 +21,6 @@ from harness.worker.network.layers import Layer, Network, Residual
 from harness.worker.network.rule import DRAWN, INPUT, NONE, RESULT
 from harness.worker.network.shapes import branches, macs_of_passes, sites
 
-
 BEGINS = Residual
 """The word that a block begins with; no other one with layers inside does."""
 
