@@ -1,7 +1,6 @@
 """Blocks that torch computes twice change nothing but what is kept and multiplied."""
 
 import contextlib
-import warnings
 from dataclasses import replace
 from unittest import mock
 
@@ -18,10 +17,6 @@ from harness.worker.scale import Scale
 from tests.adapters.residuals import WORKLOAD as RESIDUALS
 from tests.scales import fed
 from workloads import tinybert, tinycnn, tinygpt, tinyllama
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # of torch's own, where it compiles
-    import torch._inductor.compile_fx
 
 BATCH = 4
 ALONE = place.find({})
@@ -67,11 +62,6 @@ def test_blocks_that_are_computed_twice_train_alike():
         assert distance(workload) < 1e-12, workload.name
 
 
-def test_compiled_blocks_that_are_computed_twice_train_alike():
-    for workload in (tinygpt.WORKLOAD, RESIDUALS):
-        assert distance(workload, compile=True) < 1e-12, workload.name
-
-
 def test_micro_batches_with_blocks_that_are_computed_twice_train_alike():
     assert distance(tinygpt.WORKLOAD, accumulate=2) < 1e-12
 
@@ -97,7 +87,7 @@ def test_running_statistics_that_move_twice_are_seen():
 
 def test_what_is_multiplied_again_is_what_was_reckoned():
     for workload in NETWORKS:
-        for factors in ({}, {"precision": "bf16"}, {"compile": True}):
+        for factors in ({}, {"precision": "bf16"}):
             asked = {"recompute": True, **factors}
             activity = stepping(workload, **{"precision": "fp32", **asked})
             activity.step()

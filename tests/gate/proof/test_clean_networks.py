@@ -41,7 +41,6 @@ WAYS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 }
 """How a network is trained: the framework, what a trial is asked, and the networks shown."""
 ACCUMULATING = ("torch", "jax", "tensorflow")
-RECOMPUTING = (False, pytest.param(True, marks=pytest.mark.long))
 IN_CI = {
     *((way, network, seed) for way in ("torch", "jax") for network in NETWORKS for seed in (1, 2)),
     ("tensorflow", "dropping", 1),
@@ -87,9 +86,8 @@ def test_a_step_of_micro_batches_is_proved_as_one_batch(name, prove, places) -> 
     assert seen(places[-1], "fp32") == []
 
 
-@pytest.mark.parametrize("compiled", RECOMPUTING)
-def test_a_step_that_computes_blocks_twice_is_proved_as_any(compiled, prove, places) -> None:
-    found = prove("torch", tinycnn, recompute=True, compiled=compiled)
+def test_a_step_that_computes_blocks_twice_is_proved_as_any(prove, places) -> None:
+    found = prove("torch", tinycnn, recompute=True)
     assert found.updates == 3
     assert found.is_exact
     assert found.error < bar("fp32")

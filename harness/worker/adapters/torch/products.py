@@ -18,11 +18,8 @@ CONVERTING = re.compile("convert", re.IGNORECASE)
 class Products(TorchDispatchMode):
     """Adds up what convolutions and products multiply while it is entered.
 
-    Inductor leaves them to torch's own operators, which pass here as they do without it; so do the
-    draws of dropouts that are to be repeated, which stand within an operator of another kind.
+    Inductor leaves them to torch's own operators, which pass here as they do without it.
     """
-
-    supports_higher_order_operators = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +35,7 @@ class Products(TorchDispatchMode):
         given = kwargs or {}
         result = func(*args, **given)
         name = str(func)
-        count = flop_registry.get(getattr(func, "overloadpacket", None))
+        count = flop_registry.get(func.overloadpacket)
         if ATTENTION.search(name):
             self.macs += _attention(args, is_backward="backward" in name)
         elif count is not None:

@@ -1,14 +1,13 @@
 """A block of which a step keeps what enters it: the rest is computed again for its gradients.
 
 What a batch norm follows moved on the first time, and stays where it is the second. Dropouts drop
-what they dropped, since torch sets its generators back. Where torch compiles, it does both by
-itself: it traces one pass, and its partitioner decides what of it stands on the way back too.
+what they dropped, since torch sets its generators back.
 """
 
 from __future__ import annotations
 
 import contextlib
-from typing import Any, ContextManager, Dict, Iterator, Sequence, Tuple
+from typing import Any, ContextManager, Iterator, Sequence, Tuple
 
 import torch
 from torch import nn
@@ -23,11 +22,12 @@ class Block(nn.Sequential):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Run a batch through them, and keep the batch alone."""
-        how: Dict[str, Any] = (
-            {} if torch.compiler.is_compiling() else {"context_fn": self._contexts}
-        )
         output: torch.Tensor = checkpoint(
-            super().forward, x, use_reentrant=False, preserve_rng_state=True, **how
+            super().forward,
+            x,
+            use_reentrant=False,
+            preserve_rng_state=True,
+            context_fn=self._contexts,
         )
         return output
 
