@@ -160,7 +160,8 @@ class CellGate:
     def _feed(self, cell: Cell, workload: Training) -> GatePart:
         """Compare what the cell's network is fed with the files; a stored result is reused."""
         interpreter = self._interpreter(cell.environment)
-        code = self._closures.digest(cell.workload_module, cell.adapter_module)
+        modules = (cell.workload_module, cell.adapter_module, *cell.reader_modules)
+        code = self._closures.digest(*modules)
         where: object = self._circumstances.of(cell.environment, interpreter)
         scale: object = [cell.scale.ranks > 1, cell.scale.devices_per_rank > 1, cell.strategy]
         what = f"what it is fed: {cell.framework}"

@@ -63,6 +63,13 @@ class Cell:
         """Give the factors that its scale does not tell."""
         return {name: one for name, one in self.factors.items() if name not in OF_SCALE}
 
+    @property
+    def reader_modules(self) -> tuple[str, ...]:
+        """Name the module that reads its files, which its loader imports by the format's name."""
+        if self.content is None:
+            return ()
+        return (f"harness.worker.readers.{self.factors['format']}",)
+
 
 def cell_key(
     workload: str,

@@ -21,7 +21,7 @@ from harness.environments import worker_python
 from harness.environments.worker_python import Interpreter
 from harness.errors import RunError, Unavailable
 from harness.plan import plan as plans
-from harness.plan.cell import Cell, fingerprint
+from harness.plan.cell import fingerprint
 from harness.plan.plan import Plan
 from harness.platform.platform import Platform, load_platform
 from harness.ranks.payload import Closures, Payload, gather
@@ -103,7 +103,7 @@ def of_payload(
     fingerprints = {
         cell.key: fingerprint(
             closures[cell.payload].digest(
-                cell.workload_module, cell.adapter_module, *_readers(cell)
+                cell.workload_module, cell.adapter_module, *cell.reader_modules
             ),
             interpreters[cell.environment].identity,
             platform,
@@ -111,13 +111,6 @@ def of_payload(
         for cell in plan.cells
     }
     return TrialBasis(interpreters, payload, fingerprints, own or {})
-
-
-def _readers(cell: Cell) -> tuple[str, ...]:
-    """Name the module that reads a cell's files, which its loader imports by the format's name."""
-    if cell.content is None:
-        return ()
-    return (f"harness.worker.readers.{cell.factors['format']}",)
 
 
 def _missing_data(plan: Plan) -> list[str]:
