@@ -15,6 +15,7 @@ from harness.study.recorded_variables import is_steering
         *("TCMALLOC_SAMPLE_PARAMETER", "MIMALLOC_ALLOW_LARGE_OS_PAGES", "_RJEM_MALLOC_CONF"),
         *("MIOPEN_FIND_MODE", "ROCBLAS_LAYER", "HSA_OVERRIDE_GFX_VERSION"),
         *("FI_PROVIDER", "GLOO_SOCKET_IFNAME", "NPY_DISABLE_CPU_FEATURES"),
+        *("THP_MEM_ALLOC_ENABLE", "LRU_CACHE_CAPACITY", "DISABLE_FAST_IDIV"),
     ],
 )
 def test_what_steers_libraries_compilers_and_frameworks_counts(name: str) -> None:
