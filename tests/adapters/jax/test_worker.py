@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.worker.facts.resources import usable_cpus
 from harness.worker.network.shapes import macs_of_step
 from tests.adapters.interpreter import losses, told, work
 from workloads.tinycnn import WORKLOAD
@@ -31,6 +32,18 @@ def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path, factors: dict[str, An
     asked = 8 * macs_of_step(WORKLOAD.network)
     by = "XLA's compiled step"
     assert facts["multiplications"] == {"counted": asked, "asked": asked, "by": by}
+
+
+@pytest.mark.parametrize("asked", [{"threads": 1}, {}], ids=["one thread", "all"])
+def test_its_pool_is_as_large_as_was_asked_whatever_the_users_variables(
+    tmp_path: Path, monkeypatch, asked: dict[str, int]
+) -> None:
+    sizes = dict.fromkeys(("NPROC", "PJRT_NPROC"), str(asked.get("threads", usable_cpus())))
+    for name in sizes:
+        monkeypatch.setenv(name, "3")
+    told_of = {"take": [*sizes], "leave": []}
+    events = work("jax", tmp_path, factors={"batch": 4, **asked}, variables=told_of)
+    assert told(events, "facts")["facts"]["variables"] == sizes
 
 
 def test_a_probe_lists_the_heavy_operations_by_their_type(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 - fp32 means fp32: JAX's default lets a GPU multiply in TF32, so the precision is always stated.
 - bf16 and fp16 are mixed: weights, optimiser and batch statistics stay in fp32.
-- XLA sizes its CPU thread pool once, by NPROC or by the CPUs this process may use.
+- XLA sizes its CPU thread pool once, by PJRT_NPROC, NPROC or the CPUs this process may use.
 - Layout: channels-last on CPUs, where Eigen convolves in it; on GPUs XLA picks what cuDNN likes,
   and channels-last saves it the transposes in bf16 and fp16.
 - JAX takes most of a GPU's memory at its first breath, which hides what a step needs: switched off.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping
 
 from harness.worker.contracts import Unsupported
-from harness.worker.facts.resources import threads, usable_cpus
+from harness.worker.facts.resources import threads
 from harness.worker.job import micro_batches, recomputes
 from harness.worker.place import Place
 
@@ -71,9 +71,8 @@ def apply(
 
 
 def _environment(factors: Mapping[str, Any], kind: str) -> None:
-    share = threads(factors)
-    if share != usable_cpus():
-        os.environ["NPROC"] = str(share)
+    for name in ("PJRT_NPROC", "NPROC"):  # the first counts, and a user may have set either
+        os.environ[name] = str(threads(factors))
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     if factors.get("deterministic") and kind == "gpu":
         flags = os.environ.get("XLA_FLAGS", "")
