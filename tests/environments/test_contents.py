@@ -60,6 +60,28 @@ def test_a_module_that_no_package_brought_is_named(built, package) -> None:
     assert named in inventory.check(TINY, built)
 
 
+def test_what_lies_behind_a_link_is_held_to_its_package_too(built, package) -> None:
+    elsewhere = built.root / "elsewhere"
+    package.rename(elsewhere)
+    package.symlink_to(elsewhere)
+    (elsewhere / "again").symlink_to(elsewhere)  # which leads round and round
+    assert now().edited == ()
+    before, module = now(), elsewhere / "__init__.py"
+    module.write_text(module.read_text().replace("1.0", "9.0"))
+    assert now().identity != before.identity
+    assert now().edited == ("tiny/__init__.py",)
+
+
+def test_the_machines_packages_beside_an_environments_own_are_named(built) -> None:
+    before, settings = now(), built.root / "pyvenv.cfg"
+    own = "include-system-site-packages = false"
+    assert own in settings.read_text()
+    settings.write_text(settings.read_text().replace(own, own.replace("false", "true")))
+    words = "pyvenv.cfg was added (pyvenv.cfg (lets the machine's own packages in))"
+    assert changes("tiny", before.record(), now()) == [f"tiny: {words}"]
+    assert f"not as it was installed: {now().edited[0]}" in inventory.check(TINY, built)
+
+
 def test_byte_code_and_what_installers_note_change_nothing(built, package) -> None:
     before = now().identity
     (package / "__pycache__").mkdir(exist_ok=True)

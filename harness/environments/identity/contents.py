@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -26,6 +27,9 @@ _YOUNG_NS = 2_000_000_000
 _SITES = ("site-packages", "dist-packages")
 _BESIDE = "(beside its packages)"
 _UNREADABLE = "unreadable"
+_SETTINGS = "pyvenv.cfg"
+_OPENED = "lets the machine's own packages in"
+_OPENING = re.compile(r"(?im)^\s*include-system-site-packages\s*=\s*true\s*$")
 
 _Stamp = tuple[int, int, int]
 _Known = Mapping[str, tuple[_Stamp, str]]
@@ -49,7 +53,10 @@ def built_contents(root: Path) -> Contents:
     digests = _digests(root / "lib", str(root))
     inside = sites[0].relative_to(root / "lib").as_posix() + "/"
     of_site = {name[len(inside) :]: one for name, one in digests.items() if name.startswith(inside)}
-    return Contents(_by_package(digests), wheel_records.edited(sites[0], of_site))
+    packages, edited = _by_package(digests), wheel_records.edited(sites[0], of_site)
+    if not _lets_others_in(root / _SETTINGS):
+        return Contents(packages, edited)
+    return Contents({**packages, _SETTINGS: "opened"}, (*edited, f"{_SETTINGS} ({_OPENED})"))
 
 
 def foreign_contents(sites: tuple[Path, ...]) -> Contents:
@@ -59,6 +66,14 @@ def foreign_contents(sites: tuple[Path, ...]) -> Contents:
         inside = _digests(site, str(site))
         whole |= {f"{site.name}/{name}": one for name, one in inside.items()}
     return Contents(_by_package(whole))
+
+
+def _lets_others_in(settings: Path) -> bool:
+    """Tell whether what the machine's Python has beside it can be imported, too."""
+    try:
+        return _OPENING.search(settings.read_text("utf-8")) is not None
+    except (OSError, ValueError):
+        return False
 
 
 def _by_package(digests: Mapping[str, str]) -> dict[str, str]:
@@ -111,8 +126,11 @@ def _known(place: Path) -> dict[str, tuple[_Stamp, str]]:
 
 
 def _files(folder: str) -> Iterator[tuple[str, _Stamp]]:
-    """Give each file with what tells of a change; byte code is made from what is listed."""
-    waiting = [""]
+    """Give each file with what tells of a change; byte code is made from what is listed.
+
+    A folder that is a link is imported from like any other. Each is followed once: some lead back.
+    """
+    waiting, followed = [""], set()
     while waiting:
         inside = waiting.pop()
         try:
@@ -121,9 +139,11 @@ def _files(folder: str) -> Iterator[tuple[str, _Stamp]]:
             continue
         for entry in entries:
             name = f"{inside}{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name != "__pycache__":
+            if entry.is_dir():
+                real = os.path.realpath(entry.path) if entry.is_symlink() else None
+                if entry.name != "__pycache__" and real not in followed:
                     waiting.append(f"{name}/")
+                    followed.update([real] if real else [])
             elif entry.is_file():
                 stat = entry.stat()
                 yield name, (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
