@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,21 @@ def test_tinycnn_trains_and_its_loss_falls(
     assert told(events, "identity")["lowered"] == WORKLOAD.parameters
     assert losses(events)[-1] < losses(events)[0] / 2
     assert told(events, "facts")["facts"]["dtype_policy"] == policy
+
+
+@pytest.mark.framework
+def test_what_a_user_has_told_keras_once_for_all_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told_keras = {"floatx": "float16", "epsilon": 1e-3, "image_data_format": "channels_first"}
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("KERAS_HOME", str(home))
+    without = losses(work("keras", tmp_path / "without", factors={"batch": 8}))
+    (home / "keras.json").write_text(json.dumps({"backend": "tensorflow", **told_keras}))
+    events = work("keras", tmp_path / "with", factors={"batch": 8})
+    assert told(events, "finished")
+    assert losses(events)[:10] == pytest.approx(without[:10], rel=1e-3)
 
 
 def test_the_biased_variance_is_a_named_difference() -> None:

@@ -35,6 +35,10 @@ class KerasAdapter:
 
         if job.factors.get("layout") == "channels-first":
             raise Unsupported("the keras adapter is channels-last, Keras' own default")
+        # Keras' own defaults: a user's keras.json would change what is computed, and say nothing.
+        keras.config.set_floatx("float32")
+        keras.config.set_epsilon(1e-7)
+        keras.config.set_image_data_format("channels_last")
         keras.utils.set_random_seed(job.seed)
         keras.config.set_dtype_policy(POLICIES.get(str(job.factors.get("precision")), "float32"))
         self._backend = backend
