@@ -98,6 +98,25 @@ def test_a_loss_that_diverges_after_the_first_steps_is_no_fault_of_the_timing(
     assert recorded(losses=[*losses, NAN]).rate is not None
 
 
+def test_a_loss_that_stands_still_amid_a_trial_and_moves_again_is_said(recorded: Recorded) -> None:
+    paused = [2.3 - 0.001 * max(min(step, 100), step - 700) for step in range(1000)]
+    cell = recorded(losses=paused)
+    for trial in cell.trials:
+        assert trial.counted
+        (told,) = (one for one in trial.evidence if "loss" in one)
+        assert told.endswith(
+            "and 2.001 at the end: what was timed may have done nothing for a while"
+        )
+        assert told.startswith("the loss is 2.2 from step ")
+
+
+@pytest.mark.parametrize("after", [2.2, 2.2 - 1e-6], ids=["for good", "nearly for good"])
+def test_a_loss_that_comes_to_rest_says_nothing(recorded: Recorded, after: float) -> None:
+    learnt = [max(2.3 - 0.001 * step, 2.2 if step < 900 else after) for step in range(1000)]
+    cell = recorded(losses=learnt)
+    assert not any("loss" in one for trial in cell.trials for one in trial.evidence)
+
+
 def test_a_trial_that_did_not_train_is_not_run_again_since_the_same_would_come(
     recorded: Recorded, tmp_path: Path
 ) -> None:

@@ -37,6 +37,9 @@ _LOSSES = 50
 _EARLY = 1 << 16
 """Enough for so many losses, one to a window."""
 _LAST_LOSSES = 10
+_AMID, _AMID_LOSSES = (0.25, 0.5, 0.75), 5
+"""Where in a rank's events a few losses in a row are read: of a thousand all would take longer than
+everything else that is read of a trial."""
 _KEPT = 1 << 24
 """Once so large a piece was given back, glibc keeps smaller ones (mallopt(3), M_MMAP_THRESHOLD)."""
 
@@ -67,6 +70,8 @@ class Stream:
     """Time at which its framework was loaded and building started."""
     losses: Losses = ()
     """The first ones that it said."""
+    amid_losses: tuple[Losses, ...] = ()
+    """A few in a row, from several places between the first and the last."""
     last_losses: Losses = ()
     """The last ones that it said."""
     damaged: tuple[str, ...] = ()
@@ -129,6 +134,7 @@ def _stream(trial: TrialRecord, rank: int, events: event_lines.RankEvents, text:
         int(first[1]) if first else None,
         int(opened[1]) if opened else None,
         _losses(text, 0, _EARLY),
+        tuple(_losses(text, int(at * len(text)), len(text), _AMID_LOSSES) for at in _AMID),
         _losses(text, _late(text), len(text))[-_LAST_LOSSES:],
         tuple(_damaged(trial, rank, events, text)),
     )
@@ -142,9 +148,9 @@ def _late(text: bytes) -> int:
     return text.rfind(b"\n", 0, at) + 1
 
 
-def _losses(text: bytes, start: int, end: int) -> Losses:
+def _losses(text: bytes, start: int, end: int, most: int = _LOSSES) -> Losses:
     found = []
-    for match in islice(_LOSS.finditer(text, start, end), _LOSSES):
+    for match in islice(_LOSS.finditer(text, start, end), most):
         step, loss = match.groups()
         try:  # of fifty each trial has, `suppress` would take three times as long
             found.append((int(step), float(loss)))

@@ -27,8 +27,10 @@ def judge_credibility(
     cell = run.cell(record.outcome.cell_key)
     if cell.framework == FLOOR:
         return ()
+    learns = (cell.factors.get("precision"), _learning_rate(cell))
     return (
-        *learning.judge_losses(streams, cell.factors.get("precision"), _learning_rate(cell)),
+        *learning.judge_losses(streams, *learns),
+        *learning.judge_pauses(streams, *learns),
         *learning.judge_masks(streams),
         *amount.judge_amount(streams),
         *_start(streams),

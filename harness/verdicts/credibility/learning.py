@@ -18,6 +18,8 @@ _FEWEST = 3
 """Losses that can tell."""
 _OVERFLOWS = 25
 """Steps that a loss scale may take, in fp16, before the first update is made."""
+_MOVED = 1e-3
+"""Of a loss: what learns ever more slowly does not move by so much after it seemed to stand."""
 
 
 def judge_losses(streams: Sequence[Stream], precision: object, rate: float | None) -> list[Finding]:
@@ -40,6 +42,28 @@ def judge_losses(streams: Sequence[Stream], precision: object, rate: float | Non
             last, loss = early[-1]
             found.append(f"{whose} is {loss:.6g} after each of the first {last + 1} steps")
     return [Finding("untrained", f"{words}: what was timed does not train") for words in found]
+
+
+def judge_pauses(streams: Sequence[Stream], precision: object, rate: float | None) -> list[Finding]:
+    """Mark the ranks whose loss stands still for a while amid the trial, and moves again.
+
+    What trains can come to such a rest by itself, and leave it, so nothing is rejected for it.
+    """
+    found = []
+    for stream in streams:
+        end = stream.last_losses[-1][1] if stream.last_losses else math.nan
+        for some in stream.amid_losses:
+            if not _stands_still(some, precision, rate):
+                continue
+            (first, loss), (last, _) = some[0], some[-1]
+            if abs(end - loss) > _MOVED * abs(loss):
+                whose = f"rank {stream.rank}'s loss" if len(streams) > 1 else "the loss"
+                found.append(
+                    f"{whose} is {loss:.6g} from step {first + 1} to {last + 1}, and {end:.6g} at "
+                    "the end: what was timed may have done nothing for a while"
+                )
+                break
+    return [Finding("valid", words) for words in found]
 
 
 def last_loss(streams: Sequence[Stream]) -> LastLoss | None:
