@@ -213,7 +213,8 @@ def _trust(results: Results) -> Card:
     elif states.get(NOT_CHECKED) == total:
         says.append("equivalence not checked")
     else:
-        says.append("gate: " + ", ".join(f"{n} {state}" for state, n in sorted(states.items())))
+        told = ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
+        says.append(f"gate: {told}{_as_timed(trials)}")
     costs = [c.utilisation["observer"] for c in results.cells if "observer" in c.utilisation]
     if costs:
         says.append(f"observer cost {numbers.share(max(costs))} of a core")
