@@ -114,6 +114,17 @@ def test_the_answer_stays_at_the_top_with_the_sections(visit):
     assert page.locator("nav").bounding_box()["y"] == pytest.approx(0, abs=1)
 
 
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_nothing_moves_below_a_hand_as_the_answer_comes_to_the_top(visit, width):
+    page = visit(PAGES["everything"](), width=width).page
+    place = "(one) => one.getBoundingClientRect().top + scrollY"
+    trials = page.locator("#trials")
+    before = trials.evaluate(place)
+    trials.scroll_into_view_if_needed()
+    page.locator("nav.stuck .brief").wait_for()
+    assert trials.evaluate(place) == pytest.approx(before, abs=0.5)
+
+
 @pytest.mark.parametrize("width", [768, 1000])
 def test_no_drawing_is_cut_off_by_its_window(visit, width):
     page = visit(PAGES["large"](), width=width).page
