@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from harness.worker.input.dataset import TOKEN_BYTES, UINT16
 
-FORMATS = ("raw", "npy", "npz", "tar", "tfrecord", "hdf5", "lmdb", "datum", UINT16)
-ARRAYS_ONLY = frozenset({"npy", "npz", "hdf5", "datum"})
-"""Formats that hold arrays of one shape; the others hold any bytes."""
+FORMATS = ("raw", "npy", "npz", "tar", "tfrecord", "hdf5", "lmdb", "datum", "leveldb", UINT16)
+ARRAYS_ONLY = frozenset({"npy", "npz", "hdf5"})
+"""Formats that hold arrays of one shape."""
+MESSAGES = frozenset({"datum", "leveldb"})
+"""Formats of Caffe's messages, each a picture and its class; the rest hold any bytes."""
 _TEXT = "text"
 
 
@@ -51,9 +53,15 @@ class Content:
             return f"{UINT16} holds tokens, and {self.name} are none"
         if form in ARRAYS_ONLY and not self.is_array:
             return f"{form} holds arrays, and {self.name} are encoded pictures"
-        if form == "datum" and not (self.dtype == "|u1" and len(self.shape) == 3 and self.classes):
-            return f"datum holds pictures of bytes with a class, and {self.name} are none"
+        if form in MESSAGES and not self._is_picture:
+            return f"{form} holds pictures with a class, and {self.name} are none"
         return None
+
+    @property
+    def _is_picture(self) -> bool:
+        """Whether a sample is an encoded picture, or one of a byte a channel and point."""
+        is_plain = self.dtype == "|u1" and len(self.shape) == 3
+        return self.classes > 0 and (is_plain or not self.is_array)
 
     @property
     def is_text(self) -> bool:

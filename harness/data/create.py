@@ -24,6 +24,8 @@ from harness.data.disk_space import expected_bytes, refuse_to_fill
 from harness.data.lock import claimed
 from harness.data.make_files import (
     bytes_of,
+    close,
+    closing,
     in_parallel,
     is_worth_processes,
     parts,
@@ -203,6 +205,7 @@ def _finish(
     spec: DataSetSpec, content: Content, folder: Path, records: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Write what lies beside the files and, last, the manifest; the files are durable already."""
+    close(spec, folder / FILES, records)
     settle(folder / FILES)
     if content.is_text:
         sizes = [content.median_bytes]
@@ -228,7 +231,7 @@ def _finish(
         "target_length": content.target_length,
         "made_with": _made_with(content),
         "files": [{name: record[name] for name in keys} for record in records],
-        "sums": sums(folder),
+        "sums": sums(folder, closing(spec)),
     }
     with whole_file(folder / MANIFEST) as beside:
         beside.write_text(json.dumps(manifest) + "\n", encoding="utf-8")

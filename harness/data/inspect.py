@@ -29,7 +29,7 @@ def faults(folder: Path, *, doing: Callable[[str], None]) -> list[str]:
         if (wrong := _fault(path, record["name"], record)) is not None:
             found.append(wrong)
     if "root" not in dataset.manifest:
-        known = {one["name"] for one in listed}
+        known = {one["name"] for one in listed} | {Path(name).name for name in beside}
         there = (folder / FILES).iterdir() if (folder / FILES).is_dir() else ()
         strangers = sorted(p.name for p in there if p.name not in known)
         found += [f"{name} does not belong to it" for name in strangers]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -30,6 +30,8 @@ _FEW = 4
 """Fewer files are not worth starting processes."""
 _SMALL_BYTES = 1 << 20
 """Nor are files that hold less than this together."""
+_TABLE_BYTES = 2 << 20
+"""About what LevelDB puts into one of its files (options.h: max_file_size)."""
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -58,6 +60,8 @@ def parts(spec: DataSetSpec, content: Content) -> Iterator[FilePart]:
 
 def is_part(name: str, spec: DataSetSpec, content: Content) -> bool:
     """Tell whether a set has a file of this name."""
+    if name in closing(spec):
+        return True
     suffix = writer(spec).suffix(content)
     digits = name.removesuffix(suffix)
     if not (digits.isascii() and digits.isdigit()):
@@ -68,10 +72,28 @@ def is_part(name: str, spec: DataSetSpec, content: Content) -> bool:
 
 
 def _held_by_each(spec: DataSetSpec, content: Content) -> int:
-    several = {"together": content.together, "shard": content.shard}
+    several = {
+        "together": content.together,
+        "shard": content.shard,
+        "table": max(1, _TABLE_BYTES // content.median_bytes),
+    }
     if spec.per_file is not None:
         several = {holds: min(most, spec.per_file) for holds, most in several.items()}
     return {"one": 1, "all": spec.samples, **several}[writer(spec).HOLDS]
+
+
+def closing(spec: DataSetSpec) -> tuple[str, ...]:
+    """Name what a format wants beside its files: nothing, unless they are a database together."""
+    return getattr(writer(spec), "CLOSING", ())
+
+
+def close(spec: DataSetSpec, files: Path, records: Sequence[dict[str, Any]]) -> None:
+    """Write what a format wants beside its files, once all of them are there."""
+    if closing(spec):
+        for name, data in zip(closing(spec), writer(spec).close(records), strict=True):
+            with whole_file(files / name, settled=False) as beside:
+                beside.write_bytes(data)
+                settle(beside)
 
 
 def _name(number: int, suffix: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import sys
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.worker.durable import settle
-from harness.worker.input.dataset import IMPRINTS, INDEX, KEYS, TARGETS
+from harness.worker.input.dataset import FILES, IMPRINTS, INDEX, KEYS, TARGETS
 
 
 def write_numbers(path: Path, numbers: array[Any]) -> None:
@@ -20,10 +21,10 @@ def write_numbers(path: Path, numbers: array[Any]) -> None:
     settle(path)
 
 
-def sums(folder: Path) -> dict[str, dict[str, Any]]:
-    """Digest what lies beside the files of a set."""
+def sums(folder: Path, closing: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+    """Digest what lies beside the files of a set, and what closes them."""
     sums_by_name = {}
-    for name in (INDEX, TARGETS, IMPRINTS, KEYS):
+    for name in (INDEX, TARGETS, IMPRINTS, KEYS, *(f"{FILES}/{one}" for one in closing)):
         if (folder / name).is_file():
             data = (folder / name).read_bytes()
             sums_by_name[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

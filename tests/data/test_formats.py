@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +14,15 @@ import pytest
 from harness.data.catalogue import CONTENTS, FORMATS
 from harness.data.contents import sample
 from harness.data.create import create
+from harness.data.formats import leveldb as leveldb_files
 from harness.data.formats import tfrecord
 from harness.data.sets import DataSetSpec
+from harness.worker.attribution.protobuf import fields
 from harness.worker.input import records
 from harness.worker.input.dataset import Dataset
+from harness.worker.input.datum import DATA, ENCODED, LABEL
 from harness.worker.input.open import container
+from harness.worker.readers.leveldb import Table, key_of
 
 COUNT = 70
 PAIRS = [
@@ -62,6 +68,67 @@ def test_tar_itself_reads_our_shards(tmp_path: Path) -> None:
         member = archive.extractfile("000000001.jpg")
         assert member is not None
         assert member.read() == sample(CONTENTS["small-pictures"], 1, 1).data
+
+
+@pytest.fixture
+def leveldb() -> Any:
+    return pytest.importorskip("plyvel", reason="it has no wheel for this Python")
+
+
+def test_leveldb_itself_reads_ours_and_writes_the_same_tables(tmp_path: Path, leveldb: Any) -> None:
+    dataset = made(tmp_path, "tiny-pictures", "leveldb", 1400)
+    files = tmp_path / "set" / "files"
+    assert sorted(path.suffix for path in files.iterdir()) == ["", "", ".ldb", ".ldb", ".ldb"]
+    shutil.copytree(files, tmp_path / "copy")
+    held = leveldb.DB(str(tmp_path / "copy"), paranoid_checks=True)
+    pairs = list(held.iterator(verify_checksums=True))
+    assert [key for key, _ in pairs] == [b"%09d" % number for number in range(1400)]
+    told = held.get_property(b"leveldb.stats").decode()
+    assert told.splitlines()[3].split()[:2] == ["6", "3"]  # nothing was merged as it was opened
+    held.close()
+    own = leveldb.DB(
+        str(tmp_path / "own"), create_if_missing=True, block_size=65536, compression=None
+    )
+    for key, value in pairs[: dataset.held[0]]:
+        own.put(key, value)
+    own.compact_range()
+    own.close()
+    (table,) = (tmp_path / "own").glob("*.ldb")
+    assert table.read_bytes() == Path(dataset.paths[0]).read_bytes()
+
+
+def test_so_many_tables_that_their_list_crosses_a_block_are_read(
+    tmp_path: Path, leveldb: Any
+) -> None:
+    one = {"bytes": 100, "samples": 3}
+    manifest, current = leveldb_files.close([one] * 2000)
+    assert len(manifest) > 2 * 32768
+    place = tmp_path / "many"
+    place.mkdir()
+    for name, data in zip(leveldb_files.CLOSING, (manifest, current), strict=True):
+        (place / name).write_bytes(data)
+    # It tells two by their numbers alone, which those of CURRENT and MANIFEST are too.
+    with pytest.raises(leveldb.CorruptionError, match="1998 missing files"):
+        leveldb.DB(str(place), paranoid_checks=True)
+
+
+def test_a_table_that_is_not_among_the_last_hundred_is_opened_again(tmp_path: Path) -> None:
+    spec = DataSetSpec("tiny-pictures", "leveldb", 220, per_file=2)
+    create(spec, tmp_path / "set", doing=lambda _: None)
+    dataset = Dataset(str(tmp_path / "set"))
+    reader, into = container(dataset), memoryview(bytearray(dataset.manifest["largest"]))
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for number in (*range(220), 0, 219):
+        length = reader.read(number, into)
+        assert bytes(into[:length]) == sample(CONTENTS["tiny-pictures"], 1, number).data
+    assert len(list(Path("/proc/self/fd").iterdir())) - before == 100
+
+
+def test_an_encoded_picture_is_said_to_be_one(tmp_path: Path) -> None:
+    dataset = made(tmp_path, "small-pictures", "leveldb", 2)
+    stored = Table(dataset.paths[0]).value(key_of(1))
+    one = sample(CONTENTS["small-pictures"], 1, 1)
+    assert list(fields(stored)) == [(LABEL, one.target), (ENCODED, 1), (DATA, one.data)]
 
 
 def test_a_picture_is_a_picture(tmp_path: Path) -> None:

@@ -81,6 +81,21 @@ def test_a_set_that_is_only_one_is_gone_and_its_bytes_are_told(tmp_path: Path) -
     assert everything(tmp_path) == []
 
 
+def test_a_database_goes_with_what_closes_it(tmp_path: Path) -> None:
+    spec = DataSetSpec("tiny-pictures", "leveldb", 1400)
+    folder = tmp_path / spec.name
+    create(spec, folder, doing=lambda _: None)
+    for name in ("CURRENT", "MANIFEST-000001", "000002.ldb"):
+        kept = (folder / "files" / name).read_bytes()
+        (folder / "files" / name).write_bytes(bytes(len(kept)))
+        (wrong,) = faults(folder, doing=lambda _: None)
+        assert f"{name} has other content than was written" in wrong
+        (folder / "files" / name).write_bytes(kept)
+    (folder / "files" / "LOCK").write_text("of a program that opened it")
+    assert faults(folder, doing=lambda _: None) == ["LOCK does not belong to it"]
+    assert remove(folder).left == ("files/LOCK",)
+
+
 def test_a_link_to_a_set_is_none(tmp_path: Path) -> None:
     folder = made(tmp_path)
     (tmp_path / "link").symlink_to(folder)

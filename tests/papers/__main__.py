@@ -26,7 +26,8 @@ from harness.platform.platform import load_platform
 from tests.storage.slow_tier import missing, slow_tier
 
 STUDIES = ("shams2017", "wang2018", "chien2018", "chien2018-checkpoints", "bae2019", "lee2021")
-ENVIRONMENTS = ("torch", "tensorflow", "mpi")
+READS_LMDB = "null[lmdb]"
+ENVIRONMENTS = ("torch", "tensorflow", "mpi", READS_LMDB)
 HELD_BACK = {
     "hdd": ("hdd", 'roles = ["data", "checkpoint"]'),
     "optane": ("optane", 'roles = ["data", "checkpoint", "fast"]'),
@@ -88,8 +89,8 @@ def main() -> int:
             text += TIER.format(tier, made.folder, kind, roles)
             made.enter()
         local = load_platform("local")
-        for name in ("null", "torch"):
-            text += BOX.format(name, resolve(name, local).argv[0])
+        for name in (READS_LMDB, "torch"):
+            text += BOX.format(name.partition("[")[0], resolve(name, local).argv[0])
         (folder / "platforms" / "held-back.toml").write_text(text, "utf-8")
         command = "mpirun --allow-run-as-root" if os.geteuid() == 0 else "mpirun"
         (folder / "platforms" / "mpi-here.toml").write_text(MPI.format(command), "utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.data.catalogue import Content
 from harness.data.contents import Places, Sample
 from harness.data.formats import lmdb
-from harness.worker.input.datum import head
+from harness.worker.input.datum import encoded_head, head
 
 HOLDS = "all"
 suffix = lmdb.suffix
@@ -16,8 +16,13 @@ suffix = lmdb.suffix
 
 def write(path: Path, samples: Sequence[Sample], first: int, content: Content) -> Places:
     """Put every sample under its number, in order, its class with it."""
-    messages = []
-    for one in samples:
-        assert isinstance(one.target, int)
-        messages.append(Sample(head(content.shape, one.target) + one.data, one.target))
+    messages = [Sample(before(content, one) + one.data, one.target) for one in samples]
     return lmdb.write(path, messages, first, content)
+
+
+def before(content: Content, one: Sample) -> bytes:
+    """Give the part of a picture's message that its bytes follow."""
+    assert isinstance(one.target, int)
+    if content.is_array:
+        return head(content.shape, one.target)
+    return encoded_head(len(one.data), one.target)

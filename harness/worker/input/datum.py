@@ -1,7 +1,8 @@
-"""Write and read the message that Caffe keeps in an LMDB: a picture and its class.
+"""Write and read the message that Caffe keeps in its databases: a picture and its class.
 
-It is ``Datum`` of BVLC's ``caffe.proto``: channels 1, height 2, width 3, data 4, label 5. The label
-is written before the data, which protocol buffers allow, so that the data end the message.
+It is ``Datum`` of BVLC's ``caffe.proto``: channels 1, height 2, width 3, data 4, label 5, and 7 of
+pictures that are encoded, whose sizes then stay out. The data are written last, which protocol
+buffers allow, so that they end the message.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Sequence
 from harness.worker.attribution.protobuf import before_bytes, fields, number_field
 
 CHANNELS, HEIGHT, WIDTH, DATA, LABEL = range(1, 6)
+ENCODED = 7
 
 
 def head(shape: Sequence[int], label: int) -> bytes:
@@ -20,6 +22,11 @@ def head(shape: Sequence[int], label: int) -> bytes:
     for field, value in ((CHANNELS, channels), (HEIGHT, height), (WIDTH, width), (LABEL, label)):
         message += number_field(field, value)
     return message + before_bytes(DATA, channels * height * width)
+
+
+def encoded_head(length: int, label: int) -> bytes:
+    """Give what stands before the bytes of a picture's file, as ``convert_imageset --encoded``."""
+    return number_field(LABEL, label) + number_field(ENCODED, 1) + before_bytes(DATA, length)
 
 
 def picture(message: memoryview) -> memoryview:

@@ -14,6 +14,8 @@ import random
 import signal
 import sys
 import time
+from contextlib import closing
+from itertools import chain, repeat
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,7 +37,7 @@ class Caffe:
         self.gpus = gpus
         self.lines = LINES[dialect]
         self.is_stopped = False
-        self.cursor, self.batch, self.scale, self.seen = None, 0, 1.0, []
+        self.messages, self.batch, self.scale, self.seen = None, 0, 1.0, []
         self.draw = random.Random(1)
         self.weights = [[self.draw.gauss(0, 0.1) for _ in range(SIZE)] for _ in range(SIZE)]
 
@@ -85,42 +87,58 @@ class Caffe:
         return net
 
     def open_source(self, net):
-        """Open the LMDB of a Data layer as Caffe does; give its first picture's shape."""
+        """Open the database of a Data layer as Caffe does; give its first picture's shape."""
         layers = [one for one in prototxt.every(net, "layer") if ("type", "Data") in one]
         if not layers:
             return ()
-        import lmdb
-
         own = prototxt.one(layers[0], "data_param")
-        if prototxt.one(own, "backend") != "LMDB":
-            self.fail("db.cpp", 20, "Unknown database backend")
         self.scale = prototxt.one(prototxt.one(layers[0], "transform_param"), "scale")
         self.batch = prototxt.one(own, "batch_size")
+        backends = {"LMDB": self.open_lmdb, "LEVELDB": self.open_leveldb}
+        backend = prototxt.one(own, "backend")
+        if backend not in backends:
+            self.fail("db.cpp", 20, "Unknown database backend")
         source = prototxt.one(own, "source")
+        # As often as the database is gone through, one net being set up after the other.
+        self.messages = chain.from_iterable(map(backends[backend], repeat(source)))
+        first = dict(datum.fields(next(self.messages)))
+        self.messages = chain.from_iterable(map(backends[backend], repeat(source)))
+        return tuple(first[field] for field in (datum.CHANNELS, datum.HEIGHT, datum.WIDTH))
+
+    def open_lmdb(self, source):
+        import lmdb
+
         try:
             held = lmdb.open(source, readonly=True)  # a folder, with a lock in it
         except lmdb.Error as problem:
             self.fail("db_lmdb.hpp", 15, f"Check failed: mdb_status == 0 (2 vs. 0) {problem}")
-        self.cursor = held.begin(buffers=True).cursor()
         self.say("db_lmdb.cpp", 35, f"Opened lmdb {source}")
-        self.cursor.first()
-        first = dict(datum.fields(memoryview(self.cursor.value())))
-        return tuple(first[field] for field in (datum.CHANNELS, datum.HEIGHT, datum.WIDTH))
+        with held, held.begin() as transaction:
+            yield from map(memoryview, transaction.cursor().iternext(keys=False))
+
+    def open_leveldb(self, source):
+        import plyvel
+
+        try:  # with Caffe's options; it writes into the folder
+            held = plyvel.DB(source, max_open_files=100, block_size=65536)
+        except plyvel.Error as problem:
+            self.fail("db_leveldb.cpp", 16, f"Failed to open leveldb {source}\n{problem}")
+        self.say("db_leveldb.cpp", 18, f"Opened leveldb {source}")
+        with closing(held):
+            yield from map(memoryview, held.iterator(include_key=False))
 
     def read_batch(self):
         """Parse so many messages in the database's own order, from its start again at its end."""
         for _ in range(self.batch):
-            found = dict(datum.fields(memoryview(self.cursor.value())))
+            found = dict(datum.fields(next(self.messages)))
             size = math.prod(found[field] for field in (datum.CHANNELS, datum.HEIGHT, datum.WIDTH))
             if len(found[datum.DATA]) != size:
                 self.fail("data_transformer.cpp", 60, f"Check failed: {size} bytes of a datum")
             self.seen.append(found[datum.LABEL])
-            if not self.cursor.next():
-                self.cursor.first()
 
     def iterate(self):
         """Push one drawn sample through a matrix, and the matrix towards a drawn class."""
-        if self.cursor is not None:
+        if self.messages is not None:
             self.read_batch()
         given = [self.draw.gauss(0, 1) for _ in range(SIZE)]
         target = self.draw.randrange(SIZE)
@@ -176,7 +194,7 @@ class Caffe:
             self.say("solver.cpp", self.lines["done"] - 5, f"Iteration {iteration}, loss = {loss}")
             self.say("solver.cpp", self.lines["done"], "Optimization Done.")
         self.say("caffe.cpp", 250, "Optimization Done.")
-        if self.cursor is not None:
+        if self.messages is not None:
             said = f"{self.scale} {' '.join(map(str, self.seen))}"
             Path(options.solver).with_name("read.txt").write_text(said, encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Let Caffe's own Data layer read an LMDB, through a stand-in that opens it likewise."""
+"""Let Caffe's own Data layer read its databases, through a stand-in that opens them likewise."""
 
 from __future__ import annotations
 
@@ -35,18 +35,16 @@ framework = "null"
 """
 
 
-@pytest.fixture
-def there(tmp_path: Path) -> Path:
-    folder = tmp_path / "set"
-    create(DataSetSpec("tiny-pictures", "datum", COUNT), folder, doing=lambda _: None)
-    return folder
-
-
-@pytest.mark.parametrize("dialect", ["bvlc", "intel"])
+@pytest.mark.parametrize(
+    ("dialect", "form", "backend"),
+    [("bvlc", "datum", "LMDB"), ("intel", "datum", "LMDB"), ("bvlc", "leveldb", "LEVELDB")],
+)
 def test_the_data_layer_reads_every_message_in_order_and_divides_as_we_do(
-    dialect: str, there: Path, tmp_path: Path
+    dialect: str, form: str, backend: str, tmp_path: Path
 ) -> None:
-    asked = {"format": "datum", "reader": "data-layer", "prefetch": 4, "input": "files"}
+    there = tmp_path / "set"
+    create(DataSetSpec("tiny-pictures", form, COUNT), there, doing=lambda _: None)
+    asked = {"format": form, "reader": "data-layer", "prefetch": 4, "input": "files"}
     factors = {"batch": 8, "threads": 1, **asked}
     events = work(tmp_path, dialect, factors=factors, paths={"data": str(there)})
     assert told(events, "finished")
@@ -58,7 +56,7 @@ def test_the_data_layer_reads_every_message_in_order_and_divides_as_we_do(
     )
     own = prototxt.one(layer, "data_param")
     values = [prototxt.one(own, name) for name in ("batch_size", "backend", "prefetch")]
-    assert values == [8, "LMDB", 4]
+    assert values == [8, backend, 4]
     scale, *labels = (tmp_path / "caffe" / "read.txt").read_text("utf-8").split()
     assert float(scale) == 1 / 128
     stored = [sample(CONTENTS["tiny-pictures"], 1, number).target for number in range(COUNT)]
@@ -70,7 +68,7 @@ def test_the_data_layer_reads_every_message_in_order_and_divides_as_we_do(
 @pytest.mark.parametrize(
     ("factors", "why"),
     [
-        ('format = "lmdb"', "data-layer reads datum only, not lmdb"),
+        ('format = "lmdb"', "data-layer reads datum and leveldb only, not lmdb"),
         ('format = "datum"\nshuffle = "global"', "shuffle = none"),
         ('format = "datum"\ncache = "cold"', "nothing can be dropped between its epochs"),
         ('format = "datum"\nprefetch = 0', "prefetch from 1 up"),

@@ -13,8 +13,8 @@ from tests.contracts.gate_coverage import readers
 
 pytestmark = pytest.mark.framework
 
-ARRAYS = ("raw", "npy", "npz", "tar", "tfrecord", "hdf5", "lmdb")
-ENCODED = ("raw", "tar", "tfrecord", "lmdb")
+ARRAYS = ("raw", "npy", "npz", "tar", "tfrecord", "hdf5", "lmdb", "leveldb")
+ENCODED = ("raw", "tar", "tfrecord", "lmdb", "leveldb")
 SHUFFLES = ("global", "file", "none")
 PLAIN = (("threads", ARRAYS), ("async-thread", ARRAYS), ("pread", ("raw", "npy")))
 PLAIN += (("mmap", ("npy",)), ("direct", ("raw",)))
@@ -27,6 +27,7 @@ READERS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
 IN_CI = {
     ("torch", "dataloader", "raw"),
     ("torch", "async-process", "lmdb"),
+    ("torch", "threads", "leveldb"),
     ("jax", "threads", "npz"),
 }
 

@@ -8,12 +8,15 @@ import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.data import create, inspect, removal, sets, user_data
+from harness.data import contents, create, inspect, removal, sets, user_data
+from harness.data.catalogue import CONTENTS
+from harness.data.formats import leveldb
 from harness.worker.checkpoints import checkpoint_files
 from harness.worker.gate import tensors
 from harness.worker.input import records
 from harness.worker.input.dataset import KEYS, MANIFEST, VERSION, Dataset
 from harness.worker.readers import npy, npz
+from harness.worker.readers.leveldb import Table, key_of
 from tests.gauntlet.parsers.parser import Examples, Parse, Parser, laid
 
 _BY_RANKS = (
@@ -37,6 +40,17 @@ def _lmdb(folder: Path) -> Sequence[bytes]:
         for number in range(40):
             t.put(b"%08d" % number, bytes(100 * number))
     return [place.read_bytes()]
+
+
+def _tables(folder: Path) -> Sequence[bytes]:
+    made = [contents.sample(CONTENTS["tiny-pictures"], 1, number) for number in range(40)]
+    leveldb.write(folder / "seed.ldb", made, 0, CONTENTS["tiny-pictures"])
+    return [(folder / "seed.ldb").read_bytes()]
+
+
+def _table(data: bytes, folder: Path) -> object:
+    table = Table(str(laid(data, folder, "x.ldb")))
+    return [table.value(key_of(number)) for number in (0, 20, 39)]
 
 
 def _own_files(name: str) -> Parse:
@@ -177,6 +191,14 @@ PARSERS = (
         _own_files("data.mdb"),
         ("harness/data/lmdb_keys", "harness/worker/input/lmdb_pages"),
         share=0.02,
+    ),
+    Parser(
+        "tables of LevelDBs",
+        _tables,
+        _table,
+        ("harness/worker/readers/leveldb",),
+        refuses=_BY_RANKS,
+        share=0.1,
     ),
     Parser(
         "files of tokens",

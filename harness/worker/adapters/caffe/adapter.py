@@ -20,7 +20,7 @@ import shutil
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from harness.worker import loop
-from harness.worker.adapters.caffe import blobs, builds, program, prototxt
+from harness.worker.adapters.caffe import blobs, builds, database, program, prototxt
 from harness.worker.adapters.caffe.engines import Engines
 from harness.worker.adapters.caffe.log import Log
 from harness.worker.adapters.caffe.solver import solver
@@ -29,6 +29,7 @@ from harness.worker.contracts import Unsupported
 from harness.worker.external_loop import Mark
 from harness.worker.facts.resources import threads
 from harness.worker.feed import Feed
+from harness.worker.input.dataset import Dataset
 from harness.worker.input.open import opened
 from harness.worker.job import Job, Span
 from harness.worker.network.shapes import sites
@@ -56,7 +57,7 @@ class CaffeActivity:
         self._workload = workload
         self.units: Mapping[str, float] = {workload.unit: feed.work_per_rank}
         self._feed = feed
-        source = None if feed.files is None else adapter.lay(opened(feed)[0].paths[0])
+        source = None if feed.files is None else adapter.lay(opened(feed)[0])
         self.net, tops = lower(workload, feed, adapter.engines, source)
         self._net_path = adapter.write("net.prototxt", self.net)
         self.timing = adapter.timed_before(self._net_path) or adapter.time_net(self._net_path)
@@ -217,14 +218,9 @@ class CaffeAdapter:
             file.write(prototxt.write(message))
         return path
 
-    def lay(self, database: str) -> str:
-        """Show Caffe an LMDB as it wants it, a folder with data.mdb; its lock stays in there."""
-        folder = os.path.join(self._folder, "input")
-        os.makedirs(folder, exist_ok=True)
-        link = os.path.join(folder, "data.mdb")
-        if not os.path.lexists(link):
-            os.symlink(database, link)
-        return folder
+    def lay(self, dataset: Dataset) -> str:
+        """Show Caffe a database, as it wants it, beside the trial's own files."""
+        return database.lay(dataset, os.path.join(self._folder, "input"))
 
     def timed_before(self, net: str) -> Optional[Log]:
         """Give what ``caffe time`` printed of this net in an earlier trial of the cell, if any."""

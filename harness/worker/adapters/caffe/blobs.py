@@ -27,7 +27,7 @@ class Blobs(NamedTuple):
 
 
 def infer(net: Message, stored: Shape = ()) -> Blobs:
-    """Walk a net as Caffe sets it up; ``stored`` is the shape of what an LMDB holds first."""
+    """Walk a net as Caffe sets it up; ``stored`` is the shape of what a database holds first."""
     shapes: Dict[str, Shape] = {}
     tops: Dict[Tuple[str, str], Shape] = {}
     held: Dict[str, List[Shape]] = {}

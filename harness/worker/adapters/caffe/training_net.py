@@ -1,6 +1,6 @@
 """Write a Caffe net that trains: what it reads or draws, the network, and the loss.
 
-Files are read by Caffe's own Data layer, from an LMDB of its own messages. Else the batch is drawn
+Files are read by Caffe's own Data layer, from a database of its own messages. Else the batch is drawn
 anew in every step: DummyData redraws all but constants, and constant inputs make the loss
 degenerate. What that takes is measured (``input_s``) and part of the step.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Optional, Tuple
 
+from harness.worker.adapters.caffe.database import BACKENDS
 from harness.worker.adapters.caffe.engines import Engines
 from harness.worker.adapters.caffe.lowering import Lowering
 from harness.worker.adapters.caffe.prototxt import Message, Word
@@ -28,7 +29,7 @@ def lower(
 ) -> Tuple[Message, Dict[str, str]]:
     """Write a training net; beside it, which layer makes the final value of each path.
 
-    ``source`` is the folder of an LMDB that it reads; None: its batches are drawn.
+    ``source`` is the folder of a database that it reads; None: its batches are drawn.
     """
     net = Lowering(workload.network, engines.of_sum())
     if source is None:
@@ -89,7 +90,7 @@ def _files(net: Lowering, feed: Feed, folder: str) -> None:
     source: Message = [
         ("source", folder),
         ("batch_size", feed.scale.batch_per_device),
-        ("backend", Word("LMDB")),
+        ("backend", Word(BACKENDS[dataset.format])),
     ]
     source += [("prefetch", files.prefetch)]
     scale: Message = [("scale", 1 / float(dataset.manifest["scale"]))]
