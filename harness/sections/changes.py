@@ -29,10 +29,10 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         Column("before", comparison.before.name, "long"),
         Column("after", comparison.after.name, "long"),
     )
-    besides = _besides(comparison)
-    if besides:
+    apart = besides(comparison)
+    if apart:
         title = "What differs besides between the two runs"
-        table = Table("changed-besides", title, differences, besides)
+        table = Table("changed-besides", title, differences, apart)
         yield Group((Sheet(table),), "What differs besides")
     else:
         yield Note("Nothing that was recorded differs in platform, environment or protocol.")
@@ -84,7 +84,7 @@ def _chart(comparison: Versus) -> Chart:
     return Chart(Ratios(ratios[:_MOST_DRAWN]), table, note=note, is_open=True)
 
 
-def _besides(comparison: Versus) -> tuple[tuple[str, str, str], ...]:
+def besides(comparison: Versus) -> tuple[tuple[str, str, str], ...]:
     """Say once of an environment that only one of the runs used that it did."""
     environments: dict[str, set[tuple[bool, bool]]] = {}
     for what, old, new in comparison.differences:

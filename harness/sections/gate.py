@@ -66,4 +66,4 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         yield Fold(f"All {len(table.rows)} cells as a table", (Sheet(table),), detail=said)
 
 
-SECTION = Section("Do they compute the same?", 1300, _blocks)
+SECTION = Section("Do they compute the same?", 1300, _blocks, contents="Equivalence")

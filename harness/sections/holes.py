@@ -18,4 +18,4 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     yield Sheet(Table("holes", "Cells that were asked for and not run", _COLUMNS, rows))
 
 
-SECTION = Section("Left out, and why", 1500, _blocks)
+SECTION = Section("Left out, and why", 1500, _blocks, contents="Left out")

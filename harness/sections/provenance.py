@@ -57,4 +57,4 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         yield from _facts(run, f" of {run.name}" if len(results.runs) > 1 else "")
 
 
-SECTION = Section("Where the numbers come from", 1600, _blocks)
+SECTION = Section("Where the numbers come from", 1600, _blocks, contents="Sources")

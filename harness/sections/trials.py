@@ -158,7 +158,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     yield Note(
         "Each dot is a trial at its rate, all cells of a workload on one axis; the upright line is "
         "the cell's rate, the band its interval. A cross was not counted; the reason stands below "
-        "it. The button below a drawing shows each cell around its own rate instead."
+        "it."
     )
     if any(is_brought(cell) for cell in results.cells):
         yield Note(

@@ -220,4 +220,6 @@
   const contents = document.getElementById('contents');
   new IntersectionObserver(([seen]) => contents.classList.toggle('stuck', !seen.isIntersecting && seen.boundingClientRect.top < 0))
     .observe(document.querySelector('.answer'));
+  // What a link leads to stands below that line, however high it is.
+  new ResizeObserver(() => document.documentElement.style.setProperty('--stuck', `${contents.offsetHeight}px`)).observe(contents);
 })();

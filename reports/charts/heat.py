@@ -118,7 +118,7 @@ def heat(
             data_stop=f"{stop:.9g}",
             **read,
         ),
-        *_marks(timeline.marks, at, 0.0),
+        element("g", "".join(_marks(timeline.marks, at, 0.0)), class_="phases"),
     ]
     every = max(1, round(11 / height))
     for row in range(0, rows, every):

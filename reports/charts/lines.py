@@ -14,6 +14,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 190.0, 16.0, 44.0
 _LETTER, _MOST_RIGHT = 7.0, 440.0
 _NARROW, _BESIDE, _ENTRY = 354.0, 40.0, 18.0
 _TOPMOST, _DASHES = 1.05, 4
+_APART = 0.06
+"""Labels of levels closer than this would stand on one another."""
 
 
 def _path(points: list[tuple[float, float]]) -> str:
@@ -39,11 +41,12 @@ def lines(
     x = Scale(counts[0], counts[-1], _LEFT, width - right, log=True)
     y = Scale(0.0, max(_TOPMOST, *(p.high or p.value for p in points)), _HEIGHT - _BOTTOM, _TOP)
     drawn = []
-    for value in dict.fromkeys((*ticks(0.0, y.high, 5), ENOUGH)):
+    apart = [one for one in ticks(0.0, y.high, 6) if abs(one - ENOUGH) > _APART]
+    for value in sorted((*apart, ENOUGH)):
         level, marked = y(value), value in (1.0, ENOUGH)
         kind = "ideal" if marked else "grid"
         drawn.append(element("line", class_=kind, x1=_LEFT, x2=width - right, y1=level, y2=level))
-        words = f"{100 * value:g} %"
+        words = f"{100 * value:.0f} %"
         drawn.append(text(_LEFT - 8, level + 4, words, text_anchor="end", class_="soft"))
     drawn += [
         text(x(count), _HEIGHT - 22, str(count), text_anchor="middle", class_="soft")

@@ -23,7 +23,9 @@ from reports.page.cell_places import CellPlaces
 from reports.page.folding import FIRST
 from reports.page.links import Links
 from reports.page.rankings import chart
+from reports.page.sideways import sideways
 from reports.text.answer import SIMULATED, WARNINGS_SHOWN, Answer, answer
+from reports.text.cards import trust
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment
@@ -91,8 +93,9 @@ class _Inline:
         )
 
 
-def _inline(*, zoom: bool) -> _Inline:
+def _inline(*, zoom: bool, printed: str) -> _Inline:
     styles = [("page-style", _asset("page.css")), ("chart-style", _asset("chart.css"))]
+    styles.append(("print-style", printed))
     scripts = [_asset("page.js"), _asset("cells.js"), _asset("columns.js")]
     if zoom:
         styles.append(("zoom-style", _asset("uplot/uPlot.min.css")))
@@ -100,7 +103,7 @@ def _inline(*, zoom: bool) -> _Inline:
     return _Inline(tuple(styles), tuple(scripts))
 
 
-def _answer(told: Answer, comparison: Versus | None) -> Answer:
+def _answer(told: Answer, results: Results, comparison: Versus | None) -> Answer:
     """Say what the page leads with: of two compared runs, what changed."""
     if comparison is None:
         return told
@@ -111,6 +114,7 @@ def _answer(told: Answer, comparison: Versus | None) -> Answer:
         question=changes.question(comparison),
         sentences=(("", changes.sentence(comparison)),),
         basis="",
+        cards=(*changes.cards(comparison), trust(results)),
         warnings=(*comparison.warnings, *told.warnings),
     )
 
@@ -132,7 +136,7 @@ def render(
     held = limits(results, evidence)
     told = answer(results, held)
     told = replace(told, warnings=(*told.warnings, *found.missing))
-    told = _answer(told, evidence.comparison)
+    told = _answer(told, results, evidence.comparison)
     links, colours = Links.of(results, place), colours_of(results)
     packed = packings(block for made in found.made for block in made.blocks)
     places = CellPlaces.of(results)
@@ -151,7 +155,9 @@ def render(
             leading=[one for one in drawn if one[0].section.order < RANKINGS],
             following=[one for one in drawn if one[0].section.order >= RANKINGS],
             is_large=sum(len(cell.trials) for cell in results.cells) > _LARGE,
-            inline=_inline(zoom=bool(packed)),
+            inline=_inline(
+                zoom=bool(packed), printed=sideways(one for _, inner in drawn for one in inner)
+            ),
             several_runs=len(results.runs) > 1,
             side_word=side_word(results.runs),
             simulated=SIMULATED if results.is_simulated else "",

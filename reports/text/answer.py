@@ -139,10 +139,10 @@ def _why_none(cell: CellResult) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Name the cells; of many the first, as a section lists them all."""
+    """Name the cells; of many how many and the first, as a section lists them all."""
     if len(names) <= _NAMED:
         return ", ".join(names)
-    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more cells"
+    return f"{len(names)} cells, such as {names[0]}"
 
 
 def _where(ranking: Ranking, cell: CellResult) -> str:

@@ -1,4 +1,4 @@
-"""Fill the four cards: the fastest, what it costs or lacks, are two apart, how far to trust."""
+"""Fill the cards: the fastest, what it costs or lacks, are two apart, how far to trust."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLEAR = ("faster", "slower")
 
 @dataclass(frozen=True)
 class Card:
-    """One of the four things to know first."""
+    """One of the things to know first."""
 
     title: str
     value: str
@@ -37,16 +37,15 @@ class Card:
 def cards(
     results: Results, ranked: Sequence[Ranking], held: Mapping[str, Limit]
 ) -> tuple[Card, ...]:
-    """Give all four; where no energy was measured, what holds the fastest back, if that is known.
+    """Give them all; where no energy was measured, what holds the fastest back, if that is known.
 
-    ``held`` says by its key what holds a cell back.
+    ``held`` says by its key what holds a cell back. A card that could only say that nothing is
+    known is left out.
     """
     raced = [ranking for ranking in ranked if ranking.sizes < 2] or ranked
-    second = _thriftiest(raced) or _held_back(raced, held) or _NO_ENERGY
-    return _fastest(raced), second, _apart(raced), _trust(results)
-
-
-_NO_ENERGY = Card(_THRIFTIEST, numbers.UNKNOWN, "energy was not measured here")
+    second = _thriftiest(raced) or _held_back(raced, held)
+    found = (_fastest(raced), second, _apart(raced), trust(results))
+    return tuple(card for card in found if card is not None)
 
 
 def top_two(ranking: Ranking) -> tuple[str, str]:
@@ -151,11 +150,11 @@ def _apart(ranked: Sequence[Ranking]) -> Card:
             parts = [ranking.workload] if len(ranked) > 1 else []
             parts += [ranking.machine(alone.cells[0])] if len(ranking.runs) > 1 else []
             found.append((" on ".join(parts), *top_two(alone)))
-    if not found:
-        return Card(title, numbers.UNKNOWN, "nothing to compare")
+    values = {value for _, value, _ in found}
+    if values <= {numbers.UNKNOWN}:
+        return Card(title, "Not compared", "; ".join(dict.fromkeys(why for *_, why in found)))
     if len(found) == 1:
         return Card(title, found[0][1], found[0][2])
-    values = {value for _, value, _ in found}
     on_side = f"Depends on the {side_word(ranked[0].runs)}"
     depends = _depends(ranked) if len(ranked) > 1 else on_side
     value = values.pop() if len(values) == 1 else depends
@@ -190,7 +189,8 @@ def _why_counted(verdict: str) -> str:
     return ", which the study tolerates" if verdict in TOLERABLE else ", which only marks them"
 
 
-def _trust(results: Results) -> Card:
+def trust(results: Results) -> Card:
+    """Say how many trials count, what was found of the others, and what the gate found."""
     trials = [trial for trial in trial_list(results) if trial.block != PILOT]
     counted = sum(t.counted for t in trials)
     verdicts: dict[str, int] = {}

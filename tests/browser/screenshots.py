@@ -31,7 +31,7 @@ THEMES = ("light", "dark")
 _OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true })"
 _WIDTH = "document.documentElement.scrollWidth"
 _ALL_LAID_OUT = "* { content-visibility: visible !important }"
-_DPI = "60"
+_DPI = "80"
 
 
 def _of(*runs: Path) -> str:

@@ -204,13 +204,23 @@ def test_several_machines_get_no_verdict_between_them():
     assert "faster" not in told
 
 
-def test_unknown_energy_is_a_dash_not_a_zero():
-    card = answer(samples.demo()).cards[1]
-    assert (card.value, card.detail) == ("–", "energy was not measured here")
+def test_a_card_that_could_only_say_that_nothing_is_known_is_left_out():
+    titles = [card.title for card in answer(samples.demo()).cards]
+    assert titles == ["Fastest", "Are the top two distinguishable?", "How far to trust this"]
+
+
+def test_cells_that_were_not_compared_are_said_not_to_be_instead_of_a_dash():
+    results = dataclasses.replace(samples.demo(), cells=samples.reading(), varied=("reader",))
+    told = answer(results)
+    (card,) = (one for one in told.cards if one.title == "Are the top two distinguishable?")
+    assert (card.value, card.detail) == (
+        "Not compared",
+        "pread reader and threads reader were not compared",
+    )
 
 
 def test_trust_counts_trials_and_re_runs():
-    card = answer(samples.demo()).cards[3]
+    card = answer(samples.demo()).cards[-1]
     assert card.value == "42 of 43 trials valid"
     assert card.detail.startswith("1 re-run; gate: 6 equivalent")
 

@@ -217,7 +217,9 @@ def test_failures_are_a_matrix_with_one_example_each_and_the_rest_folded():
     assert told.count("no end after 30 min") == 1 + 6
     assert re.findall(r"batch (\d+) 36", told) == ["8", "16", "32", "64", "128"]
     assert "All 12 cells" in told
-    assert "and 3 more cells: no number (no end after 30 min)" in page
+    (first,) = re.findall(r"<li>(resnet50, [^<]*no end[^<]*)</li>", page)
+    assert first.startswith("resnet50, 6 cells, such as fw1")
+    assert first.endswith(": no number (no end after 30 min).")
 
 
 def test_a_page_without_failures_has_no_section_of_them():
@@ -388,6 +390,28 @@ def test_two_runs_compared_lead_with_what_changed():
     assert "only in the first run" in page
     assert "6.8.0" in page
     assert "The two runs were not measured together." in page.split("<section")[0]
+
+
+def test_the_cards_of_two_runs_compared_say_what_changed_most_and_what_differs_besides():
+    told = Evidence(comparison=samples.versus())
+    page = render(samples.two_runs(), told).split('<dl class="cards">')[1].split("</dl>")[0]
+    cards = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd><dd[^>]*>(.*?)</dd>", page)
+    assert cards[0] == (
+        "Of 4 cells in both runs",
+        "1 slower",
+        "1 faster; 1 same; 1 cannot tell; 1 cell is not compared",
+    )
+    assert cards[1][:2] == ("Largest change", "2.41 ×")
+    assert cards[1][2].endswith("[2.30, 2.52]")
+    assert cards[2] == ("What differs besides", "1 thing", "host.kernel: 6.1.0 → 6.8.0")
+    assert cards[3][0] == "How far to trust this"
+
+
+def test_a_machine_of_which_only_the_name_is_known_is_named():
+    told = samples.demo()
+    run = dataclasses.replace(told.runs[0], platform={"title": "A laptop"}, provenance={})
+    head = render(dataclasses.replace(told, runs=(run,))).split("<h1>")[0]
+    assert "A laptop · torch 2.13.0, jax 0.10.2 · 2025-11-21 04:40 UTC" in head
 
 
 def test_a_ladder_says_which_share_each_rung_keeps_and_where_the_bottleneck_is():

@@ -79,10 +79,11 @@ def header(results: Results) -> Sequence[str]:
     titles = [str(run.platform.get("title") or run.platform.get("name")) for run in results.runs]
     lines = []
     for run, title in zip(results.runs, titles, strict=True):
+        machine = machine_in_words(run)
         said = (
             run.name if titles.count(title) > 1 else "",  # one machine, measured twice
-            title if len(titles) > 1 else "",
-            machine_in_words(run),
+            title if len(titles) > 1 or not machine else "",
+            machine,
             versions_in_words(results, run),
             numbers.moment(run.started_wall_ns),
         )
