@@ -26,6 +26,7 @@ from harness.store.run_directory.due import read_due
 from harness.units import counted, listed
 from harness.verdicts.results import CellResult, TrialResult
 from harness.verdicts.what_ran import NOT_PROBED, WATCHED
+from harness.worker.network.precisions import precision_of
 
 _GATE_WORDS = {
     DIFFERS: ("failed the equivalence gate and cannot be ranked",) * 2,
@@ -111,16 +112,18 @@ def _left(dataset: Dataset, results: Results) -> Iterator[str]:
 
 def _starts(cells: Sequence[CellResult]) -> Iterator[str]:
     """Name the trials of a network that started from something else than most."""
-    found: dict[tuple[str, str, int, str, object], dict[str, list[str]]] = {}
+    found: dict[tuple[str, str, int, tuple[str, object, str]], dict[str, list[str]]] = {}
     for cell in cells:
         for trial in cell.trials:
             for what, digest in (trial.facts.get("start") or {}).items():
                 if digest is not None and what in ("weights", "batch"):
                     length = cell.factors.get("sequence")
-                    alike = (cell.run, cell.workload, cell.scale.batch_per_rank, what, length)
+                    held = precision_of(cell.factors.get("precision")).held
+                    how = (what, length, held)  # narrow weights start from rounded ones
+                    alike = (cell.run, cell.workload, cell.scale.batch_per_rank, how)
                     name = f"trial {trial.block} of {cell.label}"
                     found.setdefault(alike, {}).setdefault(digest, []).append(name)
-    for (_, workload, batch, what, _), names in found.items():
+    for (_, workload, batch, (what, *_)), names in found.items():
         odd = sorted(names.values(), key=len)[:-1]
         if odd:
             trials = ", ".join(name for some in odd for name in some)

@@ -21,6 +21,7 @@ from harness.worker.network.alone import (
     macs_of,
     name_of,
 )
+from harness.worker.network.precisions import PRECISIONS
 from harness.worker.network.workload import Training
 
 _MACS_PER_BYTE = 8
@@ -74,7 +75,7 @@ def _measures_ceilings(framework: str) -> bool:
 
 def _weight(training: Training, one: AloneSite, batch: int) -> int:
     alone = layer_alone(training, name_of(training.name, one.site.path, one.passes[-1]))
-    return batch * macs_of(alone) + _MACS_PER_BYTE * bytes_of(alone, batch, 4)
+    return batch * macs_of(alone) + _MACS_PER_BYTE * bytes_of(alone, batch, PRECISIONS["fp32"])
 
 
 def session(wanted: Wanted, platform: Platform) -> Session:

@@ -53,6 +53,7 @@ ROUNDINGS = {
     "fp32": Rounding(2.0**-24, 2.0**-24),
     "tf32": Rounding(2.0**-11, 2.0**-24),
     "bf16": Rounding(2.0**-8, 2.0**-24),
+    "bf16-pure": Rounding(2.0**-8, 2.0**-24),
     "fp16": Rounding(2.0**-11, 2.0**-24),
 }
 

@@ -17,6 +17,7 @@ from harness import units
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
+from harness.worker.network.precisions import precision_of
 from harness.worker.network.workload import Collective, Nothing, Training, work_per_sample
 from harness.worker.scale import Scale
 
@@ -93,7 +94,7 @@ class Cluster:
     def flops(self, scale: Scale, factors: Mapping[str, Any]) -> float:
         """Give what one rank's share of a node computes at most."""
         device = factors["device"]
-        name = f"{device}-{factors['precision']}"
+        name = f"{device}-{precision_of(factors['precision']).products}"
         ceiling = self.platform.ceilings.get(name)
         if ceiling is None or ceiling.compute is None:
             raise NoModel(f"{self.platform.name} states no compute ceiling '{name}'")

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from harness import plugins
 from harness.plan.cell import Cell
 from harness.study.framework import framework_info
+from harness.worker.network.precisions import precision_of
 
 Kind = tuple[object, ...]
 
@@ -25,7 +26,8 @@ def ceiling_kind(cell: Cell) -> Kind | None:
     ):
         return None
     factors = cell.factors
-    return cell.environment, factors["device"], factors["precision"], factors["threads"]
+    products = precision_of(factors["precision"]).products
+    return cell.environment, factors["device"], products, factors["threads"]
 
 
 def ceiling_cells(cells: Iterable[Cell]) -> set[str]:

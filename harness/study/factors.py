@@ -7,10 +7,11 @@ that adapter's ``<name>.toml`` to list it. The others are carried out by the har
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.toml.values import Value, shown
+from harness.worker.network.precisions import PRECISIONS
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Factor:
     most: int = 2**31 - 1
     kinds: tuple[str, ...] = ()
     """Kinds of workload that it says something of; empty: of all."""
+    declined: Mapping[Any, str] = field(default_factory=dict, hash=False)
+    """Values that no framework is asked for yet, with the reason."""
 
     def wrong(self, value: Any) -> str | None:
         """Say why a value cannot be one of this factor's; None if it can."""
@@ -110,10 +113,11 @@ FACTORS: Mapping[str, Factor] = _factors(
         "precision",
         "choice",
         "fp32",
-        "the arithmetic of the step",
-        ("fp32", "tf32", "bf16", "fp16"),
+        "the arithmetic of the step; bf16-pure: weights, gradients and optimiser are bf16 too",
+        (*PRECISIONS, "fp8"),
         framework=True,
         kinds=_COMPUTING,
+        declined={"fp8": "fp8 is left out until a GPU proves it: nobody has run one here yet"},
     ),
     Factor(
         "compile", "flag", False, "compile the step as a whole", framework=True, kinds=_COMPUTING

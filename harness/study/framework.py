@@ -51,6 +51,8 @@ class FrameworkInfo:
     start_up_s: float
     factors: Mapping[str, tuple[Value, ...] | None]
     """Allowed values; None: any value of the factor's type."""
+    declines: Mapping[str, Mapping[str, str]]
+    """By factor and value, why it does not carry a value out."""
     defaults: Mapping[str, Value]
     options: Mapping[str, Factor]
     readers: Mapping[str, Reader]
@@ -95,6 +97,9 @@ class FrameworkInfo:
             return None
         else:
             allowed = self.factors.get(factor, (self.default(factor),))
+        for declined in (FACTORS[factor].declined, self.declines.get(factor, {})):
+            if str(value) in declined:
+                return declined[str(value)]
         if allowed is None or value in allowed or value == self.default(factor):
             return None
         offers = ", ".join(_plain(one) for one in allowed if one is not None)
@@ -160,6 +165,7 @@ def read_framework(path: Path) -> FrameworkInfo:
         steps_by_itself=file.steps_by_itself,
         start_up_s=file.start_up,
         factors=factors,
+        declines=file.declines,
         defaults=dict(file.defaults),
         options={name: option for name, option in options.items() if option is not None},
         readers=file.readers,
@@ -191,6 +197,10 @@ def _check_names(document: Document, path: Path) -> None:
         _check_offered(document, ("readers", reader), "reader", reader)
     for factor in _table(document, "groups"):
         is_known(document, ("groups", factor), factor)
+    for factor, values in _table(document, "declines").items():
+        if is_known(document, ("declines", factor), factor):
+            for value in values if isinstance(values, dict) else ():
+                check_value(document, ("declines", factor, value), FACTORS[factor], value)
     for factor, value in _table(document, "defaults").items():
         if is_known(document, ("defaults", factor), factor):
             check_value(document, ("defaults", factor), FACTORS[factor], value)
@@ -211,6 +221,8 @@ def _values(document: Document, name: str, raw: Any) -> tuple[Value, ...] | None
     else:
         for index, value in enumerate(raw):
             check_value(document, (*place, index), FACTORS[name], value)
+            if value in FACTORS[name].declined:
+                document.fault((*place, index), FACTORS[name].declined[value])
         return tuple(raw)
     return None
 

@@ -127,6 +127,8 @@ class FrameworkFile(Table):
     """Ways to train on several ranks, beside "none"."""
     factors: dict[str, Any] = Field(default_factory=dict)
     """Factors it carries out: a list of values, or "any"."""
+    declines: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """By factor and value, why it does not carry a value out, as the plan prints it."""
     defaults: dict[str, Any] = Field(default_factory=dict)
     """Its own defaults where they differ from the vocabulary's."""
     readers: dict[str, Reader] = Field(default_factory=dict)

@@ -8,13 +8,8 @@ from typing import Any
 from harness.units import counted
 from harness.verdicts.results import Contradiction
 from harness.worker.input.evidence.page_cache import COLD_HERE
+from harness.worker.network.precisions import PRECISIONS
 
-TYPES: Mapping[Any, str] = {
-    "fp32": "float32",
-    "tf32": "float32",
-    "bf16": "bfloat16",
-    "fp16": "float16",
-}
 MOST = 0.5
 """A type ran if it had at least this share of the convolutions and products."""
 BORROWED = "gemm_api"
@@ -34,6 +29,7 @@ def contradictions(
     return (
         *_device(factors, facts),
         *_precision(factors, facts),
+        *_held(factors, facts),
         *_threads(factors, facts),
         *_layout(factors, facts),
         *_compiler(factors, facts),
@@ -55,13 +51,14 @@ def _device(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Co
 def _precision(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
     precision = factors.get("precision")
     shares: Mapping[str, float] = facts.get("computed") or {}
-    wanted = TYPES.get(precision)
+    known = PRECISIONS.get(str(precision))
+    wanted = known and known.compute
     if wanted and shares and shares.get(wanted, 0.0) < MOST:
         most = max(shares, key=lambda name: shares[name])
         evidence = f"{shares[most] * 100:.0f} % of the {facts.get('computed_by') or 'work'}"
         ran = f"ran {most} kernels"
         is_xla_s = facts.get("compiler") == "xla" and facts.get("device") != "gpu"
-        if is_xla_s and (precision, most) == ("bf16", "float32"):
+        if is_xla_s and (wanted, most) == ("bfloat16", "float32"):
             ran += ", to which XLA widens it on this CPU"
         yield Contradiction(str(precision), ran, evidence, is_grave=True)
     if precision in ("fp32", "tf32") and facts.get("device") == "gpu":
@@ -75,6 +72,16 @@ def _precision(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator
                     "the framework's setting",
                     is_grave=True,
                 )
+
+
+def _held(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
+    precision = PRECISIONS.get(str(factors.get("precision")))
+    for what in ("weights", "optimiser"):
+        held = facts.get(f"{what}_held")
+        if precision and held and held != precision.held:
+            asked, evidence = str(factors["precision"]), "the types of its tensors after the steps"
+            ran = {"weights": "weights are", "optimiser": "the optimiser's state is"}[what]
+            yield Contradiction(asked, f"{ran} held in {held}", evidence, is_grave=True)
 
 
 def _threads(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:

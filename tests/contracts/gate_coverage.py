@@ -126,7 +126,8 @@ def _reasons(frameworks: list[FrameworkInfo]) -> Iterator[str]:
     smaller = [(one, requests.examined(one)) for one in networks()]
     sizes = [f"`{one.name}` at {_size(small)}" for one, small in smaller if small is not one]
     yield f"- Semantics and layers are examined at a smaller sample: {', '.join(sizes)}."
-    others = [one for one in FACTORS["precision"].allowed or () if one not in proofs.PRECISIONS]
+    proved = (*proofs.PRECISIONS, *FACTORS["precision"].declined)
+    others = [one for one in FACTORS["precision"].allowed or () if one not in proved]
     yield f"- What was timed in {_listed([str(one) for one in others])}: not examined."
 
 

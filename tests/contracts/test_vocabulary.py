@@ -31,10 +31,14 @@ ASKING = {
     "harness/gate/proof/judging.py": "its statistics are compared without any allowance",
     "harness/gate/proof/masks.py": "a dropout behind which it stands has no mask to be read",
     "harness/gate/proof/moments.py": "its moments are asked for by name in MOMENTS, which lacks it",
+    "harness/gate/proof/narrow_weights.py": "an optimiser other than SGD keeps two moments, and "
+    "is asked for both by name",
     "harness/gate/proof/request.py": "behind the last dense layer it leaves no start for a proof",
     "harness/gate/proof/running_variances.py": "it has no running variance to be corrected",
     "harness/gate/proof/start.py": "it is walked through as it is; behind a dropout it leaves no "
     "start for a proof",
+    "harness/gate/proof/starting_moments.py": "an optimiser other than SGD has its second moment "
+    "drawn as a square",
     "harness/gate/reference.py": "the reference computes it as it does any other",
     "harness/gate/result.py": "an optimiser other than SGD may declare its epsilon to differ",
     "harness/gate/semantics.py": "no slack is given to it, or by it: it differs",

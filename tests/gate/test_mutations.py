@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.gate import network as gated
+from tests.gate import normed
 from tests.gate.conftest import Subject
 
 pytestmark = pytest.mark.framework
@@ -131,6 +133,14 @@ def test_a_declared_variance_that_is_wrong_otherwise_still_differs(semantics) ->
 
 def test_a_timed_lowering_stays_within_its_rounding(timed) -> None:
     finding = timed(Subject("torch"), "bf16")
+    assert finding.differs is None
+    assert finding.error > 1e-5
+
+
+@pytest.mark.parametrize("network", [gated, normed])
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_weights_in_bf16_stay_within_their_rounding(name, network, timed) -> None:
+    finding = timed(Subject(name), "bf16-pure", network)
     assert finding.differs is None
     assert finding.error > 1e-5
 

@@ -243,6 +243,8 @@ MISTAKES = {
     },
 }
 FRAMEWORKS = ("torch", "jax", "tensorflow", "keras")
+PURE = ("torch", "jax")
+"""Those that hold weights in bf16."""
 OF_PARTS = {
     "a mean of the means of micro-batches": {
         "torch": (
@@ -409,6 +411,13 @@ def test_plain_attention_as_timed_stays_within_its_rounding(precision, timed) ->
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_sequences_as_timed_stay_within_their_rounding(name, precision, timed) -> None:
     finding = timed(Subject(name), precision, texts)
+    assert finding.differs is None
+
+
+@pytest.mark.parametrize("network", [texts, images, tinygpt])
+@pytest.mark.parametrize("name", PURE)
+def test_sequences_of_narrow_weights_stay_within_their_rounding(name, network, timed) -> None:
+    finding = timed(Subject(name), "bf16-pure", network)
     assert finding.differs is None
 
 

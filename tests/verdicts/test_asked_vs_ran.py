@@ -148,3 +148,16 @@ def test_the_matrix_routine_that_eigen_borrows_does_not_make_onednn_run() -> Non
 
 def test_a_mixed_step_counts_as_what_most_of_it_was() -> None:
     assert said({"precision": "bf16"}, {"computed": {"bfloat16": 0.8, "float32": 0.2}}) == []
+
+
+def test_weights_and_optimiser_are_held_in_what_the_precision_says() -> None:
+    wide = {"weights_held": "float32", "optimiser_held": "bfloat16, float32"}
+    told = [one.ran for one in contradictions({"precision": "bf16-pure"}, wide)]
+    assert told == [
+        "weights are held in float32",
+        "the optimiser's state is held in bfloat16, float32",
+    ]
+    narrow = {"weights_held": "bfloat16", "optimiser_held": "bfloat16"}
+    assert contradictions({"precision": "bf16-pure"}, narrow) == ()
+    (first, _) = contradictions({"precision": "bf16"}, narrow)
+    assert first.is_grave

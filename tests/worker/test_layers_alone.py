@@ -20,6 +20,7 @@ from harness.worker.network.alone import (
     macs_of,
     name_of,
 )
+from harness.worker.network.precisions import PRECISIONS
 from harness.worker.network.shapes import macs_of_step
 from harness.worker.network.workload import Training
 from harness.worker.scale import Scale
@@ -53,10 +54,11 @@ def test_the_bytes_of_a_layer_are_what_it_is_given_and_what_it_gives() -> None:
     (site,) = (one for one in alone_sites(WORKLOAD.network) if one.site.path == "conv2")
     weight = one.training.parameters
     entering, leaving = (batch * size for size in (_size(site.site.input), _size(site.site.output)))
-    assert bytes_of(one, batch, 4) == 4 * (entering + leaving + weight)
-    assert bytes_of(one, batch, 2) == 2 * (entering + leaving) + 4 * weight
+    assert bytes_of(one, batch, PRECISIONS["fp32"]) == 4 * (entering + leaving + weight)
+    assert bytes_of(one, batch, PRECISIONS["bf16"]) == 2 * (entering + leaving) + 4 * weight
     both = layer_alone(WORKLOAD, "tinycnn/conv2/forward+backward")
-    assert bytes_of(both, batch, 4) == 4 * 2 * (entering + leaving + weight)
+    assert bytes_of(one, batch, PRECISIONS["bf16-pure"]) == 2 * (entering + leaving + weight)
+    assert bytes_of(both, batch, PRECISIONS["fp32"]) == 4 * 2 * (entering + leaving + weight)
 
 
 def _size(shape: tuple[int, ...]) -> int:

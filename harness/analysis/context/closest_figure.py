@@ -60,7 +60,7 @@ _FAMILIES = {
     "alexnet-chien": "alexnet",
     "cosmoflow-lee": "cosmoflow",
 }
-_REDUCED = ("fp16", "bf16", "mixed")
+_REDUCED = ("fp16", "bf16", "bf16-pure", "mixed")
 _TOKENS_PER_S = f"{TOKENS}/s"
 _UNIT = re.compile(rf"^(images|samples|sequences|traces|volumes|{TOKENS})/s$")
 """Of one network these all mean its samples; figures per device or per node match nothing."""

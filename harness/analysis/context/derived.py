@@ -17,6 +17,7 @@ from harness.errors import UsageError
 from harness.store.records import RunInfo
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES, SAMPLES
 from harness.verdicts.results import CellResult
+from harness.worker.network.precisions import precision_of
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def derived(cell: CellResult, run: RunInfo) -> Derived:
 def _against_ceiling(
     cell: CellResult, run: RunInfo, flops: float | None
 ) -> tuple[float | None, str | None]:
-    name = f"{cell.factors.get('device', 'cpu')}-{cell.factors.get('precision')}"
+    products = precision_of(cell.factors.get("precision")).products
+    name = f"{cell.factors.get('device', 'cpu')}-{products}"
     ceiling = (run.platform.get("ceilings") or {}).get(name) or {}
     each = _operations(ceiling.get("compute"))
     if flops is None or not each:

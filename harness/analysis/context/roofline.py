@@ -21,6 +21,7 @@ from harness.errors import BakeoffError
 from harness.store.records import RunInfo
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.verdicts.results import CellResult
+from harness.worker.network.precisions import precision_of
 from harness.worker.network.shapes import count
 
 
@@ -48,8 +49,6 @@ class RoofPoint:
 
 _OUTPUT_MOVES = 4
 _WEIGHT_MOVES = 7
-_WEIGHT_BYTES = 4
-_HALF = ("bf16", "fp16")
 _MEMORY = {"cpu": ("memory-",), "gpu": ("gpu-memory",)}
 
 
@@ -77,7 +76,8 @@ def roof(results: Results) -> tuple[tuple[RoofCeiling, ...], tuple[RoofPoint, ..
 
 def _ceilings(cell: CellResult, run: RunInfo) -> Iterator[RoofCeiling]:
     device = str(cell.factors.get("device") or "cpu")
-    wanted = (f"{device}-{cell.factors.get('precision')}", *_MEMORY.get(device, ()))
+    products = precision_of(cell.factors.get("precision")).products
+    wanted = (f"{device}-{products}", *_MEMORY.get(device, ()))
     for name, ceiling in (run.platform.get("ceilings") or {}).items():
         flops, bandwidth = ceiling.get("compute"), ceiling.get("bandwidth")
         if name.startswith(wanted) and isinstance(flops or bandwidth, int | float):
@@ -90,8 +90,9 @@ def _intensity(cell: CellResult) -> float | None:
     batch = cell.scale.batch_per_device
     if outputs is None or not cell.macs or not cell.parameters:
         return None
-    size = 2 if cell.factors.get("precision") in _HALF else 4
-    moved = _OUTPUT_MOVES * size * outputs * batch + _WEIGHT_MOVES * _WEIGHT_BYTES * cell.parameters
+    precision = precision_of(cell.factors.get("precision"))
+    moved = _OUTPUT_MOVES * precision.activation_bytes * outputs * batch
+    moved += _WEIGHT_MOVES * precision.held_bytes * cell.parameters
     return float(OPERATIONS_PER_MAC * PASSES * cell.macs * batch / moved)
 
 

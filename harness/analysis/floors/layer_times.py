@@ -13,13 +13,13 @@ from harness.errors import BakeoffError
 from harness.store.outcome import Ended
 from harness.verdicts.results import CellResult
 from harness.worker.network.alone import BOTH, FORWARD, alone_sites, bytes_of, macs_of
+from harness.worker.network.precisions import precision_of
 from harness.worker.network.workload import LayerAlone, Training
 
 BACKWARD = "backward"
 """What forward and backward take together, less forward alone."""
 _TRIAD_MOVES = 4 / 3
 """A line that is written is read before: the triad counts three arrays, and moves four."""
-_HALF = ("bf16", "fp16")
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _layer_time(cell: CellResult) -> LayerTime | None:
     network = cell.workload.partition("/")[0]
     (one,) = alone_sites(alone.training.network)
     shape = one._replace(to_input=alone.to_input).shape
-    size = 2 if cell.factors.get("precision") in _HALF else 4
+    precision = precision_of(cell.factors.get("precision"))
     return LayerTime(
         key=_key(shape, alone.passes, cell),
         layer=f"{network}/{alone.path}",
@@ -138,7 +138,7 @@ def _layer_time(cell: CellResult) -> LayerTime | None:
         trials=len(rates),
         disturbed=not quiet,
         macs=macs_of(alone) * batch,
-        bytes=bytes_of(alone, batch, size),
+        bytes=bytes_of(alone, batch, precision),
     )
 
 

@@ -5,7 +5,8 @@ reached in the cell's precision, and at least as long as its tensors take throug
 they do not fit into the last-level cache; the longer of the two is its floor. Forward, a layer
 reads its input and weights and writes its output; backward, it reads its weights and its output's
 gradient, and its input once more, and writes the gradients of its input and weights. An update
-reads weights, gradients and what the optimiser keeps, and writes all but the gradients, in float32.
+reads weights, gradients and what the optimiser keeps, and writes all but the gradients, in the type
+that they are held in.
 What is computed again for the gradients goes forward twice.
 """
 
@@ -22,13 +23,12 @@ from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC
 from harness.verdicts.results import CellResult
 from harness.worker.network.blocks import computed_again
 from harness.worker.network.layer_rules import RULES
+from harness.worker.network.precisions import precision_of
 from harness.worker.network.rule import product
 from harness.worker.network.shapes import count, macs_of_passes, parameter_shapes, sites
 from harness.worker.network.workload import MOMENTS, Training
 
 COMPUTING, MOVING = "computing", "memory"
-_HALF = ("bf16", "fp16")
-_FULL_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ def roof_of(cell: CellResult, ceilings: Sequence[Ceiling]) -> Roof:
         ]
         return max(found, key=lambda one: one.reached.per_s, default=None)
 
-    return Roof(highest(COMPUTE, str(cell.factors.get("precision"))), highest(MEMORY, None))
+    products = precision_of(cell.factors.get("precision")).products
+    return Roof(highest(COMPUTE, products), highest(MEMORY, None))
 
 
 def floors(cell: CellResult, roof: Roof) -> Mapping[Key, Floor]:
@@ -76,7 +77,8 @@ def floors(cell: CellResult, roof: Roof) -> Mapping[Key, Floor]:
     if workload is None or roof.compute is None or cell.scale.devices > 1:
         return {}
     batch, flops = cell.scale.batch_per_step, roof.compute.reached.per_s
-    element = 2 if cell.factors.get("precision") in _HALF else _FULL_BYTES
+    precision = precision_of(cell.factors.get("precision"))
+    element = precision.activation_bytes
     macs = macs_of_passes(workload.network)
     is_twice = cell.factors.get("recompute") is True
     again = computed_again(workload.network, in_order=False) if is_twice else frozenset()
@@ -95,7 +97,7 @@ def floors(cell: CellResult, roof: Roof) -> Mapping[Key, Floor]:
             computing_s = OPERATIONS_PER_MAC * multiplied * batch / flops
             found[site.path, phase] = _longer(computing_s, _memory_s(bytes_moved, roof))
     kept = len(MOMENTS[type(workload.optimiser)])
-    moved = (3 + 2 * kept) * _FULL_BYTES * workload.parameters
+    moved = (3 + 2 * kept) * precision.held_bytes * workload.parameters
     found["", "update"] = _longer(0.0, _memory_s(moved, roof))
     return found
 

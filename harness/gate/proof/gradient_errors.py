@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from statistics import median
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.exact.layer import Array
 from harness.gate.proof.expected_updates import Gradients
@@ -24,6 +25,8 @@ _MIDDLE = 5e-5
 """In fp32 half of the tensors are 3e-6 to 7e-6 off, as a norm; exchanged in fp16 each is 2e-4."""
 _CANCELLED = 1e-2
 """A gradient that is so small a share of its terms is mostly their rounding."""
+_CANCELLED_NARROW = 2 * 2.0**-8 / LENGTH
+"""The same of terms that are bfloat16: each twice rounded, they move a sum by ``LENGTH`` of it."""
 
 
 def allowed(workload: Training, precision: str) -> float:
@@ -36,16 +39,24 @@ def _slack(workload: Training) -> float:
     return _IN_DEEP if learned > _DEEP else 1.0
 
 
-def gradient_error(found: Array, expected: Gradients, name: str, precision: str) -> float:
+def gradient_error(
+    found: Array,
+    expected: Gradients,
+    name: str,
+    precision: str,
+    legible: npt.NDArray[np.bool_] | None = None,
+) -> float:
     """Say how far a gradient is off; of narrow precisions 1 less the cosine, 2 where its length is.
 
-    What cancels to nothing has no direction.
+    What cancels to nothing has no direction, and what is not legible is left out.
     """
     right, size = expected.gradients[name], expected.sizes[name]
+    if legible is not None:
+        found, right = found[legible], right[legible]
     if precision in TOLERANCES:
         return float(np.max(np.abs(found - right))) / size if size else float(np.any(found))
     length = float(np.linalg.norm(right))
-    if length <= _CANCELLED * size:
+    if length <= _CANCELLED_NARROW * size:
         return 0.0
     cosine = float(found @ right) / (length * (float(np.linalg.norm(found)) or 1.0))
     if abs(float(np.linalg.norm(found)) / length - 1) > LENGTH or cosine < COSINE:

@@ -16,7 +16,7 @@ from fnmatch import fnmatch
 import numpy as np
 
 from harness.exact.layer import Array
-from harness.gate.proof import masks
+from harness.gate.proof import masks, narrow_weights
 from harness.gate.proof.expected_updates import Gradients, reference
 from harness.gate.proof.given_back import further_updates, thinned_further, updates_of
 from harness.gate.proof.gradient_errors import TOLERANCES, allowed, gradient_error, rounding
@@ -37,6 +37,7 @@ from harness.gate.tensors import folders
 from harness.plan.norm_parts import norm_parts
 from harness.worker.gate.tensors import Folder
 from harness.worker.network.layers import BatchNorm
+from harness.worker.network.precisions import precision_of
 from harness.worker.network.shapes import has_dropout, sites
 from harness.worker.network.workload import MOMENTS, Training
 
@@ -88,7 +89,7 @@ def judge(
         ranks = Ranks([one, *(other[number] for other in others)], called)
         if has_dropout(workload.network):
             ranks.refuse_unlike(workload)
-            drawn.append(_masks(workload, start, one))
+            drawn.append(_masks(workload, precision, start, one))
             expected = reference(workload, start, one.number, drawn[-1])
             expected = _as_declared(workload, expected, start, one, declared)
         else:
@@ -147,7 +148,7 @@ def _as_declared(
     return replace(expected, statistics=found)
 
 
-def _masks(workload: Training, start: Start, one: Update) -> dict[str, Array]:
+def _masks(workload: Training, precision: str, start: Start, one: Update) -> dict[str, Array]:
     """Read the masks of the living sample."""
     live = start.lives[one.number - 1]
     assert live is not None
@@ -157,7 +158,8 @@ def _masks(workload: Training, start: Start, one: Update) -> dict[str, Array]:
         rest, terms = rest_of(workload, name, one)
         living = np.asarray(start.living[path][picture], dtype=bool)
         try:
-            mask = masks.read_mask(workload, path, living, rest, terms)
+            held = precision_of(precision).of_weights
+            mask = masks.read_mask(workload, path, living, rest, terms, held)
         except masks.WrongMask as why:
             raise Untrained(str(why)) from None
         found[path] = mask.reshape(1, *living.shape)
@@ -169,26 +171,33 @@ def _compare(
 ) -> float:
     """Hold one update to the reference; give how far off its gradients are."""
     worst, faults, one = 0.0, [], ranks.updates[0]
+    batch, is_pure = len(start.batches[0]), precision_of(precision).is_pure
     for name, slope in expected.gradients.items():
         is_still = np.array_equal(one.after[name], one.before[name])
+        if is_pure:
+            narrow_weights.refuse_wide(workload, name, one)
+            is_still = is_still and narrow_weights.moves_visibly(workload, name, one, batch)
         if is_still and float(np.max(np.abs(slope))) > _NOTHING * expected.sizes[name]:
             raise Untrained(f"{name} is not trained: update {one.number} leaves it as it was")
     most = allowed(workload, precision)
     gradients = {name: gradient_of(workload, name, one) for name in expected.gradients}
     for name in reversed(_in_order(workload, expected)):  # backward: where a fault begins
-        off = gradient_error(gradients[name], expected, name, precision)
-        if off > most:
-            faults.append((name, off))
+        read, kept = None, 0.0
+        if is_pure:
+            read = narrow_weights.legible(workload, name, one, expected)
+            kept = narrow_weights.moments_off(workload, name, one, expected)
+        off = gradient_error(gradients[name], expected, name, precision, read)
+        if off > most or kept > 1:
+            faults.append((name, max(off, most)))
         worst = max(worst, off)
     if faults:
         shared = ranks.sharing(workload, expected) or _norms(
             workload, precision, start, ranks, expected
         )
-        raise Untrained(shared or _named(workload, one, expected, faults))
+        raise Untrained(shared or _named(workload, precision, one, expected, faults))
     if (rounded := rounding(workload, gradients, expected, precision)) is not None:
         words = f"{rounded:.0e} off each in update {one.number}"
         raise Untrained(f"gradients are rounded as half precision rounds: {words}")
-    batch = len(start.batches[0])
     for name in _in_order(workload, expected):
         _hold_weights(workload, name, one, batch, precision)
     for number, rank in enumerate(ranks.updates):
@@ -233,41 +242,52 @@ def _in_order(workload: Training, expected: Gradients) -> list[str]:
 def _hold_weights(workload: Training, name: str, one: Update, batch: int, precision: str) -> None:
     """Hold what a weight moved by to what the moments that were found say."""
     moved = one.before[name] - one.after[name]
-    should = movement(workload, name, one, batch)
-    largest = float(np.max(np.abs(should)))
-    most = TOLERANCES["fp32"] * largest + _ROUNDING * float(np.max(np.abs(one.before[name])))
-    if float(np.max(np.abs(moved - should))) <= most:
+    if precision_of(precision).is_pure:
+        should, most = narrow_weights.movement_of(workload, name, one, batch)
+    else:
+        should = movement(workload, name, one, batch)
+        largest = float(np.max(np.abs(should)))
+        rounding = _ROUNDING * float(np.max(np.abs(one.before[name])))
+        most = np.asarray(TOLERANCES["fp32"] * largest + rounding)
+    if np.all(np.abs(moved - should) <= most):
         return
     times = float(moved @ should) / float(should @ should)
-    if float(np.max(np.abs(moved - times * should))) <= most * max(1.0, abs(times)):
+    if np.all(np.abs(moved - times * should) <= most * max(1.0, abs(times))):
         raise Untrained(f"the optimiser moves {name} {times:.3g} times as far as its rate says")
     raise Untrained(f"{name} does not move as the optimiser's rule says in update {one.number}")
 
 
 def _named(
-    workload: Training, one: Update, expected: Gradients, faults: Sequence[tuple[str, float]]
+    workload: Training,
+    precision: str,
+    one: Update,
+    expected: Gradients,
+    faults: Sequence[tuple[str, float]],
 ) -> str:
     """Say what is wrong with moments: a share of momentum or decay, or the gradient itself."""
     for name, off in faults:
-        if words := _share(workload, one, expected, name, off):
+        if words := _share(workload, precision, one, expected, name, off):
             return words
     name, off = faults[0]
     return f"the gradient of {name} is wrong: {off:.1e} off in update {one.number}"
 
 
 def _share(
-    workload: Training, one: Update, expected: Gradients, name: str, off: float
+    workload: Training, precision: str, one: Update, expected: Gradients, name: str, off: float
 ) -> str | None:
     """Name the share that explains a moment, if one does."""
     parts, shares, key = known_parts(workload, name, one)
     words = ["momentum", "weight decay"][: len(parts)]
     parts, shares = [*parts, expected.gradients[name]], [*shares, gradient_share(workload)]
-    table = np.stack(parts, axis=1)
+    most = np.full(one.after[key].shape, _LEFT * off * expected.sizes[name])
+    if precision_of(precision).is_pure:
+        most += narrow_weights.lost(workload, name, one)
+    table = np.stack(parts, axis=1) / most[:, None]
     norms = np.linalg.norm(table, axis=0)
     norms[norms == 0] = 1.0
-    fitted = np.linalg.lstsq(table / norms, one.after[key], rcond=None)[0] / norms
-    left = float(np.max(np.abs(one.after[key] - table @ fitted)))
-    if len(one.after[key]) <= 2 * len(parts) or left > _LEFT * off * expected.sizes[name]:
+    fitted = np.linalg.lstsq(table / norms, one.after[key] / most, rcond=None)[0] / norms
+    left = float(np.max(np.abs(one.after[key] / most - table @ fitted)))
+    if len(one.after[key]) <= 2 * len(parts) or left > 1:
         return None
     moved = np.abs(fitted - shares) * norms
     which = int(np.argmax(moved))

@@ -19,7 +19,8 @@ from harness.worker.network.layers import Dense, Dropout, Flatten
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import Training
 
-_ROUNDING = 8 * 2.0**-24
+_ROUNDINGS = {"fp32": 8 * 2.0**-24, "bf16": 4 * 2.0**-8}
+"""By the precision that moments are held in, of their known parts."""
 _OTHERS = {"cross-entropy": 0.0, "mean-squared-error": 1e-3}
 """By loss, how much of the largest gradient may be other samples'."""
 _DEVIATIONS = 6.0
@@ -44,12 +45,17 @@ def readers(workload: Training) -> dict[str, str]:
 
 
 def read_mask(
-    workload: Training, path: str, living: npt.NDArray[np.bool_], rest: Array, terms: Array
+    workload: Training,
+    path: str,
+    living: npt.NDArray[np.bool_],
+    rest: Array,
+    terms: Array,
+    held: str = "fp32",
 ) -> Array:
     """Give a dropout's mask: 1 / (1 - rate) where it kept an input.
 
     ``rest`` is what is left of the moment behind it without momentum and decay, ``terms`` how large
-    those were; both as many items as a trial gives back.
+    those were; both as many items as a trial gives back, and ``held`` in a precision.
     """
     site = next(one for one in sites(workload.network) if one.path == path)
     dense = next(
@@ -59,7 +65,7 @@ def read_mask(
     inputs, rate = dense.input[0], site.layer.rate
     columns = np.arange(len(rest)) * stride(inputs * dense.output[0], THIN) % inputs
     of_others = _OTHERS[workload.loss] * float(np.max(np.abs(rest)))
-    is_moved = np.abs(rest) > np.maximum(_ROUNDING * terms, of_others)
+    is_moved = np.abs(rest) > np.maximum(_ROUNDINGS[held] * terms, of_others)
     kept = np.zeros(inputs, dtype=bool)
     np.logical_or.at(kept, columns[is_moved], True)
     lives = living.reshape(-1)

@@ -25,6 +25,7 @@ from harness.gate.proof import (
     judging,
     request,
     start,
+    starting_moments,
 )
 from harness.gate.proof.judging import Proved
 from harness.gate.proof.untrained import Untrained
@@ -38,6 +39,7 @@ from harness.store.files import explained
 from harness.store.layout import TrialPaths
 from harness.study.framework import ALONE, framework_info
 from harness.units import duration
+from harness.worker.network.precisions import precision_of
 from harness.worker.network.workload import Training
 
 MOST_BYTES = 4 << 30
@@ -45,7 +47,7 @@ _SHARE = 0.15
 """Of a trial's time: a proof that takes no more is made in each."""
 _EVERY = 3
 _MOMENT_S = 2.0
-PRECISIONS = ("fp32", "tf32", "bf16")
+PRECISIONS = ("fp32", "tf32", "bf16", "bf16-pure")
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,8 @@ class Proofs:
         is_refused = start_macs(workload, batch, parts) > MOST_START_MACS
         filled = [UPDATES, pictures_of(workload, batch, parts), is_refused]
         code = [_code_digest(), np.__version__]
-        decisive = [*code, repr(workload), batch, parts, *filled, self.seed]
+        held = precision_of(cell.factors["precision"]).of_weights
+        decisive = [*code, repr(workload), batch, parts, *filled, self.seed, held]
         name = cache.digest(decisive)
 
         def make(beside: Path) -> None:
@@ -150,7 +153,7 @@ class Proofs:
             if expected_s > _MOMENT_S:
                 what = f"what trials of {workload.name} at batch {batch} start from"
                 self.say(f"Computing {what}, once: about {duration(expected_s)} of a free core.")
-            request.write_given(workload, batch, self.seed, beside, parts=parts)
+            request.write_given(workload, batch, self.seed, beside, parts=parts, held=held)
 
         return self._kept.take(f"{workload.name}-{batch}-{name}", make)
 
@@ -170,6 +173,14 @@ def in_words(found: Proved, cell: Cell) -> str:
 def _code_digest() -> str:
     """Digest the code that decides what trials start from, not what judges them afterwards."""
     whole = hashlib.sha256(reference.code_digest().encode())
-    for module in (draws, expected_updates, given_back, request, start, tolerances):
+    for module in (
+        draws,
+        expected_updates,
+        given_back,
+        request,
+        start,
+        starting_moments,
+        tolerances,
+    ):
         whole.update(Path(module.__file__ or "").read_bytes())
     return whole.hexdigest()

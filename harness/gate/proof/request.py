@@ -18,39 +18,48 @@ from harness.exact.layer import Array
 from harness.gate.proof.expected_updates import THIN, Gradients, reference
 from harness.gate.proof.given_back import THIN_FURTHER
 from harness.gate.proof.start import NoStart, Raised, Start, TooNear, out_of_reach
+from harness.gate.proof.starting_moments import moments
 from harness.gate.tensors import draws, folders
 from harness.plan.duration import MOST_START_MACS, UPDATES, pictures_of, start_macs
 from harness.worker.gate.tensors import Folder, Writer
 from harness.worker.network.layers import Dense
 from harness.worker.network.shapes import has_dropout, parameters, sites, statistics
-from harness.worker.network.workload import MOMENTS, SGD, Training, learning_rate
+from harness.worker.network.workload import Training
 
 _TRIES = 30
 _REDRAWN = 100
 """How often samples with two nearly equal values in a window are drawn again."""
-_STEP = 3.0
-"""How many updates Adam is told it has made: its corrections show."""
 _SATURATED = 200.0
 """exp(-200) is 0 in fp32: a sample whose own label is so far ahead has no gradient at all."""
 _FAR = 1e6
 """A target so many outputs away: beside its sample's gradients those of the others vanish."""
 
 
-def write_given(workload: Training, batch: int, seed: int, place: Path, *, parts: int = 1) -> None:
+def write_given(
+    workload: Training,
+    batch: int,
+    seed: int,
+    place: Path,
+    *,
+    parts: int = 1,
+    held: str = "fp32",
+) -> None:
     """Write starting weights and a first batch; and, if there is one, a start without kinks.
 
-    ``why`` in ``about`` says why there is none. Batch norms see ``parts`` of the batch.
+    ``why`` in ``about`` says why there is none. Batch norms see ``parts`` of the batch. Weights,
+    moments and pictures are such as the precision that they are ``held`` in has, so that what is
+    loaded is what the reference starts from.
     """
     writer = Writer(str(place))
-    initial = _initial(workload, seed)
+    initial = _initial(workload, seed, held)
     for name, values in initial.items():
         folders.put(writer, f"initial/{name}", values, "float32")
     name = f"proof/{seed}/first"
-    pictures = draws.inputs(workload.network, name, batch)
+    pictures = _rounded(draws.inputs(workload.network, name, batch), held)
     folders.put(writer, "first/input", pictures, "float32")
     folders.put(writer, "first/target", _targets(workload, name, batch), "float32")
     try:
-        start = _found(workload, batch, seed, initial, parts)
+        start = _found(workload, batch, seed, initial, parts, held)
     except NoStart as why:
         writer.close({"why": str(why)})
         return
@@ -62,8 +71,9 @@ def write_given(workload: Training, batch: int, seed: int, place: Path, *, parts
     drops = has_dropout(workload.network)
     found = [reference(workload, start, at + 1) for at in range(1 if drops else UPDATES)]
     first = found[0]
-    scales = {name: float(np.sqrt(np.mean(one * one))) for name, one in first.gradients.items()}
-    _write_state(workload, writer, initial, start.state, scales, first.sizes)
+    _write_state(workload, writer, initial, start.state)
+    for name, values in moments(workload, batch, start.state, first, held).items():
+        folders.put(writer, f"start/{name}", values, "float32")
     found = [] if drops else found
     for number, one in enumerate(found, start=1):
         _write_reference(writer, number, one)
@@ -109,62 +119,53 @@ def _write_reference(writer: Writer, number: int, found: Gradients) -> None:
 
 
 def _write_state(
-    workload: Training,
-    writer: Writer,
-    initial: Mapping[str, Array],
-    state: Mapping[str, Array],
-    scales: Mapping[str, float],
-    sizes: Mapping[str, float],
+    workload: Training, writer: Writer, initial: Mapping[str, Array], state: Mapping[str, Array]
 ) -> None:
-    """Write the state before an update: moments as large as gradients, or where updates show."""
-    optimiser = workload.optimiser
-    rate = learning_rate(optimiser, 1)
+    """Write the weights and running statistics before an update."""
     for name, values in state.items():
         if values is initial[name]:
             writer.repeat(f"start/{name}", f"initial/{name}")
         else:
             folders.put(writer, f"start/{name}", values, "float32")
-        if name not in scales:
-            continue  # a running statistic
-        scale = scales[name]
-        if isinstance(optimiser, SGD):  # large enough to move a weight beyond its rounding
-            shows = 1e-3 * float(np.sqrt(np.mean(values * values))) / rate
-            scale = max(scale, min(shows, 100 * sizes[name]))
-        for moment in MOMENTS[type(optimiser)]:
-            drawn = draws.normal(f"proof/{moment}/{name}", values.shape)
-            moments = scale**2 * (0.5 + drawn * drawn) if moment == "second" else scale * drawn
-            folders.put(writer, f"start/{name}/{moment}", moments, "float32")
-    if not isinstance(optimiser, SGD):
-        folders.put(writer, "start/step", np.array(_STEP), "float32")
 
 
 def _found(
-    workload: Training, batch: int, seed: int, initial: Mapping[str, Array], parts: int
+    workload: Training,
+    batch: int,
+    seed: int,
+    initial: Mapping[str, Array],
+    parts: int,
+    held: str,
 ) -> Start:
     """Draw starts until one keeps its distance from every kink."""
     if why := no_start(workload, batch, parts):
         raise NoStart(why)
     for attempt in range(_TRIES):
         with suppress(TooNear):
-            return _drawn(workload, batch, f"proof/{seed}/{attempt}", initial, parts)
+            return _drawn(workload, batch, f"proof/{seed}/{attempt}", initial, parts, held)
     raise NoStart(f"each of {_TRIES} starts came too near to a kink")
 
 
 def _drawn(
-    workload: Training, batch: int, name: str, initial: Mapping[str, Array], parts: int
+    workload: Training,
+    batch: int,
+    name: str,
+    initial: Mapping[str, Array],
+    parts: int,
+    held: str,
 ) -> Start:
     last = sites(workload.network)[-1]
     bias = f"{last.path}/bias"
     chance = np.random.default_rng(draws.number(name))
     filled = _filled(chance, batch // parts, pictures_of(workload, batch, parts), parts)
-    raised, pictures, output = _walked(workload, name, initial, filled)
+    raised, pictures, output = _walked(workload, name, initial, filled, held)
     batches = [
         tuple(int(row) for part in filled for row in chance.permutation(part))
         for _ in range(UPDATES)
     ]
     targets = [_targets(workload, f"{name}/{number}", batch) for number in range(UPDATES)]
     if not has_dropout(workload.network):
-        raised.state[bias] = draws.to("fp32", raised.state[bias] - output.mean(axis=0))
+        raised.state[bias] = draws.to(held, raised.state[bias] - output.mean(axis=0))
         return Start(raised.state, pictures, batches, targets, {}, [None] * UPDATES, parts)
     # The first and the third update have the same living sample: their masks must differ.
     lives = (batch - 1, 0, batch - 1)
@@ -179,23 +180,28 @@ def _drawn(
     if workload.loss == "cross-entropy":
         raised.state[bias] = raised.state[bias].copy()
         raised.state[bias][label] = draws.to(
-            "fp32", np.array(raised.state[bias][label] + 2 * reach + _SATURATED)
+            held, np.array(raised.state[bias][label] + 2 * reach + _SATURATED)
         )
     return Start(raised.state, pictures, batches, targets, raised.living, lives, parts)
 
 
 def _walked(
-    workload: Training, name: str, initial: Mapping[str, Array], filled: Sequence[Sequence[int]]
+    workload: Training,
+    name: str,
+    initial: Mapping[str, Array],
+    filled: Sequence[Sequence[int]],
+    held: str,
 ) -> tuple[Raised, Array, Array]:
     """Raise a start while pictures walk through it; draw those again that come too near to a tie.
 
     A large picture has so many windows that few starts would pass with all of theirs at once.
     """
     times = np.bincount(np.concatenate(filled)).astype(np.float64)
-    pictures = draws.normal(f"{name}/pictures", (len(times), *workload.network.input))
-    ordinary = _ordinary(workload, name, initial)
+    shape = (len(times), *workload.network.input)
+    pictures = draws.to(held, draws.normal(f"{name}/pictures", shape))
+    ordinary = _ordinary(workload, name, initial, held)
     for attempt in range(_REDRAWN):
-        raised = Raised(workload.network, dict(ordinary), name, times, len(filled))
+        raised = Raised(workload.network, dict(ordinary), name, times, len(filled), held)
         try:
             return raised, pictures, raised.walk(pictures)
         except TooNear as near:
@@ -203,7 +209,7 @@ def _walked(
                 raise
             for one in near.samples:
                 again = f"{name}/pictures/{attempt}/{one}"
-                pictures[one] = draws.normal(again, workload.network.input)
+                pictures[one] = draws.to(held, draws.normal(again, workload.network.input))
     raise TooNear("its windows")
 
 
@@ -218,28 +224,37 @@ def _filled(chance: np.random.Generator, each: int, most: int, parts: int) -> li
     return found
 
 
-def _initial(workload: Training, seed: int) -> dict[str, Array]:
+def _initial(workload: Training, seed: int, held: str) -> dict[str, Array]:
     """Draw the starting weights that every framework shares."""
     found = {}
     for site in sites(workload.network):
-        for name, held in (*parameters(site), *statistics(site)):
-            values = np.full(held.shape, float(held.mean))
-            if held.deviation:
-                drawn = draws.normal(f"proof/{seed}/initial/{name}", held.shape)
-                values = draws.to("fp32", values + held.deviation * drawn)
+        for name, start in (*parameters(site), *statistics(site)):
+            values = np.full(start.shape, float(start.mean))
+            if start.deviation:
+                drawn = draws.normal(f"proof/{seed}/initial/{name}", start.shape)
+                values = draws.to(held, values + start.deviation * drawn)
             found[name] = values
     return found
 
 
-def _ordinary(workload: Training, name: str, initial: Mapping[str, Array]) -> dict[str, Array]:
+def _ordinary(
+    workload: Training, name: str, initial: Mapping[str, Array], held: str
+) -> dict[str, Array]:
     """Give the starting weights, with nothing at a value that hides a mistake."""
     state = dict(initial)
     for site in sites(workload.network):
-        for key, held in (*parameters(site), *statistics(site)):
-            if not held.deviation:
-                drawn = draws.normal(f"{name}/{key}", held.shape)
-                state[key] = draws.to("fp32", held.mean + 0.1 * drawn)
+        followed = statistics(site)
+        for key, start in (*parameters(site), *followed):
+            if not start.deviation:
+                drawn = draws.normal(f"{name}/{key}", start.shape)
+                kept = "fp32" if any(key == one for one, _ in followed) else held
+                state[key] = draws.to(kept, start.mean + 0.1 * drawn)
     return state
+
+
+def _rounded(values: Any, held: str) -> Any:
+    """Round numbers; tokens are as they are."""
+    return values if values.dtype.kind == "i" else draws.to(held, values)
 
 
 def _targets(workload: Training, name: str, batch: int) -> Any:

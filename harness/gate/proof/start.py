@@ -93,6 +93,8 @@ class Raised:
     """How often each sample stands in the batch."""
     parts: int = 1
     """In how many equal parts batch norms see the batch."""
+    held: str = "fp32"
+    """The precision that weights are held in."""
     living: dict[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
     """Of what enters a dropout: what is not zero."""
     _noise: Array | None = None
@@ -186,7 +188,7 @@ class Raised:
         order = np.argsort(draws.normal(f"{self.seed}/above/{path}", low.shape))
         is_above = order < (len(order) + 1) // 2
         before = self.state[name]
-        after = draws.to("fp32", before + np.where(is_above, margin - low, -margin - high))
+        after = draws.to(self.held, before + np.where(is_above, margin - low, -margin - high))
         self.state[name] = after
         shift: Array = after - before
         return shift

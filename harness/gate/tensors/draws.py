@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.worker.network.layers import Network, Tanh
+from harness.worker.network.precisions import precision_of
 from harness.worker.network.rule import product
 from harness.worker.network.shapes import parameters, sites, statistic_shapes, vocabulary
 from harness.worker.network.tokens import zipf
@@ -116,6 +117,7 @@ _MANTISSA = {"bf16": 7, "tf32": 10, "fp32": 23}
 
 def to(precision: str, values: Array) -> Array:
     """Round to the nearest value, ties to even."""
+    precision = precision_of(precision).products
     if precision == "fp16":
         return values.astype(np.float16).astype(np.float64)
     narrow = values.astype(np.float32)

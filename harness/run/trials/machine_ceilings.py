@@ -21,6 +21,7 @@ from harness.store.record_readers.ceilings import (
     read_ceilings,
 )
 from harness.store.run_directory import trial_folders
+from harness.worker.network.precisions import precision_of
 
 
 class MachineCeilings:
@@ -70,8 +71,9 @@ class MachineCeilings:
     def _conditions(self, cell: Cell) -> Conditions:
         factors = cell.factors
         environment = self._cells[cell.key].interpreter.identity
+        products = precision_of(factors["precision"]).products
         return Conditions(
-            cell.framework, environment, factors["device"], factors["precision"], factors["threads"]
+            cell.framework, environment, factors["device"], products, factors["threads"]
         )
 
 

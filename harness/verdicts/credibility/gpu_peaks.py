@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.worker.network.precisions import precision_of
+
 
 @dataclass(frozen=True)
 class GpuPeak:
@@ -26,7 +28,8 @@ class GpuPeak:
 
     def of(self, precision: str) -> float:
         """Give the peak in a precision."""
-        return {"tf32": self.tf32, "bf16": self.half, "fp16": self.half}.get(precision, self.fp32)
+        peaks = {"tf32": self.tf32, "bf16": self.half, "fp16": self.half}
+        return peaks.get(precision_of(precision).products, self.fp32)
 
 
 _STATED: Sequence[tuple[str, GpuPeak]] = (

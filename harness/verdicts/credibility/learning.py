@@ -13,6 +13,7 @@ from harness.store.events.rank_streams import Losses, Stream
 from harness.verdicts.results import LastLoss
 from harness.verdicts.thresholds import THRESHOLDS, Finding
 from harness.worker.gate.losses import are_equal, is_narrow
+from harness.worker.network.precisions import precision_of
 
 _FEWEST = 3
 """Losses that can tell."""
@@ -123,7 +124,7 @@ def _stands_still(early: Losses, precision: object, rate: float | None) -> bool:
     if precision == "fp16" and early[-1][0] < _OVERFLOWS:
         return False
     values: list[float] = [loss for _, loss in early]
-    if precision in ("bf16", "fp16") and all(map(is_narrow, values)):
+    if precision_of(precision).activation_bytes == 2 and all(map(is_narrow, values)):
         return False
     return are_equal(values)
 

@@ -15,6 +15,7 @@ from harness import units
 from harness.store.records import RunInfo
 from harness.verdicts.credibility.gpu_peaks import gpu_peak
 from harness.verdicts.thresholds import THRESHOLDS, Finding
+from harness.worker.network.precisions import precision_of
 from harness.worker.network.workload import TOKENS, work_per_sample
 from harness.worker.scale import Scale
 
@@ -25,7 +26,6 @@ SAMPLES = ("images", "samples", "volumes", "traces", "sequences", TOKENS)
 """Units of work that a network is counted by."""
 _CLOCK_HZ = 6.2e9
 """The highest that a processor is sold with, turbo included."""
-_NARROW = ("bf16", "fp16")
 # operations of a core in a cycle: two ports, a multiply-add in each lane; the first that it has
 _WIDE: Sequence[tuple[str, float]] = (
     ("avx512f", 64),
@@ -159,7 +159,8 @@ def _of_processors(machine: Any, precision: str, hosts: Sequence[str]) -> Bound 
     has = machine.get("capabilities")
     if not isinstance(cores, int) or not isinstance(has, list):
         return None
-    kinds = (*(_TILES if precision in _NARROW else ()), *_WIDE)
+    is_narrow = precision_of(precision).activation_bytes == 2
+    kinds = (*(_TILES if is_narrow else ()), *_WIDE)
     name, each = next((one for one in kinds if one[0] in has), ("", 0.0))
     if not each:
         return None

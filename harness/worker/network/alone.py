@@ -13,6 +13,7 @@ from typing import Iterator, List, NamedTuple
 
 from harness.worker.network.layer_rules import RULES
 from harness.worker.network.layers import Dense, Layer, Network
+from harness.worker.network.precisions import Precision
 from harness.worker.network.rule import product
 from harness.worker.network.sequence_layers import TiedDense
 from harness.worker.network.shapes import (
@@ -31,8 +32,8 @@ PASSES = (FORWARD, BOTH)
 SEPARATOR = "/"
 SEQUENCES = "sequences"
 """What a layer alone of a network of texts is timed by: what enters it need be no tokens."""
-_PARAMETER_BYTES = 4
-"""Parameters are kept in fp32 in every precision."""
+_STATISTIC_BYTES = 4
+"""Running statistics are float32 in every precision."""
 
 
 class NoSuchLayer(ValueError):
@@ -120,16 +121,17 @@ def macs_of(alone: LayerAlone) -> int:
     return alone.training.macs * (1 + gradients)
 
 
-def bytes_of(alone: LayerAlone, batch: int, item_bytes: int) -> int:
+def bytes_of(alone: LayerAlone, batch: int, precision: Precision) -> int:
     """Count the bytes of what a batch's pass is given and what it gives, each once.
 
     So many have to move where no cache keeps them from one step to the next.
     """
     (site,) = sites(alone.training.network)
-    entering, leaving = (batch * item_bytes * product(shape) for shape in (site.input, site.output))
+    flowing = batch * precision.activation_bytes
+    entering, leaving = (flowing * product(shape) for shape in (site.input, site.output))
     held = [one for _, one in parameters(site)]
-    learned = _PARAMETER_BYTES * sum(product(one.shape) for one in held)
-    followed = _PARAMETER_BYTES * sum(product(one.shape) for _, one in statistics(site))
+    learned = precision.held_bytes * sum(product(one.shape) for one in held)
+    followed = _STATISTIC_BYTES * sum(product(one.shape) for _, one in statistics(site))
     moved = entering + leaving + learned + 2 * followed
     if alone.passes == BOTH:
         moved += leaving + learned + entering * alone.to_input

@@ -17,16 +17,17 @@ from harness.store.contained import Contained
 from harness.study.framework import framework_info
 from harness.worker import job as jobs
 from harness.worker.job import Job, Span
+from harness.worker.network.precisions import precision_of
 from harness.worker.scale import Scale
 from tests.gate.conftest import Change, Subject, Workers, changed
 
 BATCH = 16
 SEEDS = range(1, 11)
 """Of clean networks: each draws another start, another batch and other masks."""
-_BARS = {"fp32": 1e-3, "bf16": 0.1}
+_BARS = {"fp32": 1e-3, "bf16": 0.1, "bf16-pure": 0.1}
 """Beyond which a clean network's error is a fault; in bf16 1 less the cosine of a gradient."""
 
-Given = Callable[[ModuleType, int], Path]
+Given = Callable[..., Path]
 Prove = Callable[..., Proved]
 
 
@@ -49,12 +50,12 @@ def clean(record_property: Callable[[str, object], None]) -> Callable[..., None]
 
 @pytest.fixture(scope="session")
 def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
-    """Make what trials of a network start from, once for each seed."""
+    """Make what trials of a network start from, once for each seed and what weights are held in."""
 
     @cache
-    def made(network: ModuleType, seed: int) -> Path:
+    def made(network: ModuleType, seed: int, held: str = "fp32") -> Path:
         place = tmp_path_factory.mktemp("given")
-        request.write_given(network.WORKLOAD, BATCH, seed, place)
+        request.write_given(network.WORKLOAD, BATCH, seed, place, held=held)
         return place
 
     return made
@@ -85,7 +86,8 @@ def prove(
         recompute: bool = False,
     ) -> Proved:
         place = tmp_path_factory.mktemp("trial")
-        begin = given(network, seed if start is None else start)
+        held = precision_of(precision).of_weights
+        begin = given(network, seed if start is None else start, held)
         places.append(place)
         source = place / "payload"
         changed(source, changes or {}, network)

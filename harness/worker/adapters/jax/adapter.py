@@ -156,6 +156,12 @@ class JaxActivity:
 
         return OrbaxSaver(self, self.saver_name == "orbax-async")
 
+    def held(self) -> Mapping[str, str]:
+        """Name the types of weights and of what the optimiser keeps of them."""
+        kept = [value for moment in self.trained.moments for value in moment.values()]
+        arrays = {"weights_held": self.placed(), "optimiser_held": kept}
+        return {name: ", ".join(sorted({str(a.dtype) for a in of})) for name, of in arrays.items()}
+
     def parameters(self) -> int:
         """Count what is trained."""
         return sum(product(array.shape) for array in self.trained.parameters.values())
@@ -192,6 +198,7 @@ class JaxAdapter:
         self._settings = settings
         self._strategy = strategy
         self._compile_s = 0.0
+        self._trains: Optional[JaxActivity] = None
         jax.monitoring.register_event_duration_secs_listener(self._note)
 
     def _note(self, event: str, seconds: float, **_: Any) -> None:
@@ -220,6 +227,7 @@ class JaxAdapter:
         make = JaxActivity if feed.files is None else FedActivity
         activity = make(workload, feed, self._settings, self._seed, self._strategy)
         activity.saver_name = options.get("saver") or activity.saver_name
+        self._trains = activity
         return activity
 
     def exchange(self, operation: str, message: int) -> Any:
@@ -262,10 +270,13 @@ class JaxAdapter:
             facts["tf32_products"] = facts["tf32_convolutions"] = is_tf32
         if "peak_bytes_in_use" in memory:
             facts["peak_device_bytes"] = int(memory["peak_bytes_in_use"])
+        if self._trains is not None:
+            facts.update(self._trains.held())
         return {**facts, **self._strategy.facts()}
 
     def close(self) -> None:
         """Give back the device's memory and leave the other ranks."""
+        self._trains = None
         self._jax.clear_caches()
         self._strategy.close()
 

@@ -1,7 +1,8 @@
 """Set JAX's process-wide switches from a job's factors, before JAX is imported.
 
 - fp32 means fp32: JAX's default lets a GPU multiply in TF32, so the precision is always stated.
-- bf16 and fp16 are mixed: weights, optimiser and batch statistics stay in fp32.
+- bf16 and fp16 are mixed: weights, optimiser and batch statistics stay in fp32. In bf16-pure only
+  batch statistics do.
 - XLA sizes its CPU thread pool once, by PJRT_NPROC, NPROC or the CPUs this process may use.
 - Layout: channels-last on CPUs, where Eigen convolves in it; on GPUs XLA picks what cuDNN likes,
   and channels-last saves it the transposes in bf16 and fp16.
@@ -19,7 +20,7 @@ from harness.worker.facts.resources import threads
 from harness.worker.job import micro_batches, recomputes
 from harness.worker.place import Place
 
-MATMUL = {"tf32": "tensorfloat32", "fp16": "default", "bf16": "default"}
+MATMUL = {"tf32": "tensorfloat32", "fp16": "default", "bf16": "default", "bf16-pure": "default"}
 
 
 @dataclass(frozen=True)

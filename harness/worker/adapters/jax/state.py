@@ -11,6 +11,7 @@ from jax import numpy as jnp
 from harness.worker.adapters.jax.lowering.network import Arrays, Lowered
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
+from harness.worker.network.precisions import precision_of
 from harness.worker.network.rule import Parameter
 from harness.worker.network.shapes import parameters as parameters_of
 from harness.worker.network.shapes import statistics as statistics_of
@@ -33,16 +34,16 @@ class State(NamedTuple):
 
 def initial(net: Lowered, workload: Training, seed: int, precision: str) -> State:
     """Draw the starting weights that every framework shares, seeded."""
-    dtype = _held_as(precision)
+    dtype, wide = _held_as(precision), _kept_as(precision)
     key = jax.random.key(seed)
     parameters: Arrays = {}
     statistics: Arrays = {}
     for site in net.sites.values():
         for name, held in parameters_of(site):
             key, draw = jax.random.split(key)
-            parameters[name] = net.weight_in(name, _draw(held, draw, dtype))
+            parameters[name] = net.weight_in(name, _draw(held, draw, wide).astype(dtype))
         for name, held in statistics_of(site):
-            statistics[name] = jnp.full(held.shape, held.mean, dtype)
+            statistics[name] = jnp.full(held.shape, held.mean, wide)
     still = moments(workload, parameters)
     return _fresh(precision, parameters, statistics, still, key)
 
@@ -51,23 +52,31 @@ def blank(net: Lowered, workload: Training, precision: str) -> State:
     """Give a state that is still to be loaded, and not to be donated: its zeros are numpy's, and
     some stand in it twice. Drawing one compiles a program for each shape.
     """
-    dtype = numpy.dtype(_held_as(precision))
 
-    def zeros(name: str, shape: Tuple[int, ...]) -> Any:
+    def zeros(name: str, shape: Tuple[int, ...], dtype: Any) -> Any:
         return jnp.asarray(net.weight_in(name, numpy.zeros(shape, dtype)))
 
     every = list(net.sites.values())
     parameters = {
-        name: zeros(name, held.shape) for one in every for name, held in parameters_of(one)
+        name: zeros(name, held.shape, _held_as(precision))
+        for one in every
+        for name, held in parameters_of(one)
     }
     statistics = {
-        name: zeros(name, held.shape) for one in every for name, held in statistics_of(one)
+        name: zeros(name, held.shape, _kept_as(precision))
+        for one in every
+        for name, held in statistics_of(one)
     }
     still = tuple(dict(parameters) for _ in MOMENTS[type(workload.optimiser)])
     return _fresh(precision, parameters, statistics, still, jax.random.key(0))
 
 
 def _held_as(precision: str) -> Any:
+    return jnp.float64 if precision == "float64" else jnp.dtype(precision_of(precision).held)
+
+
+def _kept_as(precision: str) -> Any:
+    """Give the type of running statistics: what a batch adds to one is lost in a narrow one."""
     return jnp.float64 if precision == "float64" else jnp.float32
 
 

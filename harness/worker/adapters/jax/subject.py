@@ -85,8 +85,9 @@ class JaxSubject:
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Set every parameter and running statistic."""
+        now = {**self._state.parameters, **self._state.statistics}
         loaded = {
-            name: jnp.asarray(self._net.weight_in(name, array_of(tensor)), self._dtype)
+            name: jnp.asarray(self._net.weight_in(name, array_of(tensor)), now[name].dtype)
             for name, tensor in state.items()
         }
         self._state = self._state._replace(

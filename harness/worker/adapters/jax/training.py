@@ -1,7 +1,9 @@
 """The training step as one pure function: forward, loss, gradients, update.
 
 The state goes in and comes out as one tree and is donated, so that XLA updates it in place. Narrow
-precisions compute on narrow copies of the weights, made inside the step where XLA fuses them.
+precisions compute on narrow copies of the weights, made inside the step where XLA fuses them. An
+update is reckoned in at least float32, also of weights that are narrow themselves: in bfloat16
+0.999 is 1, and Adam would divide by 1 less its powers.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ from harness.worker.network.tokens import texts
 from harness.worker.network.words import lowering_of
 from harness.worker.network.workload import SGD, Adam, AdamW, Training, clip
 
-COMPUTE = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "float64": jnp.float64}
+COMPUTE = {
+    "bf16": jnp.bfloat16,
+    "bf16-pure": jnp.bfloat16,
+    "fp16": jnp.float16,
+    "float64": jnp.float64,
+}
 CLEAN_STEPS = 2000  # as torch's GradScaler: double after so many steps without an overflow
 
 
@@ -171,17 +178,22 @@ def update(
 ) -> Tuple[Arrays, Tuple[Arrays, ...]]:
     """Give the new parameters and moments."""
     rule = lowering_of(OPTIMISERS, type(workload.optimiser), "jax")
-    gradients = _clipped(workload.optimiser, gradients)
+    gradients = _clipped(workload.optimiser, {name: _wide(g) for name, g in gradients.items()})
     new: Arrays = {}
     moved: Tuple[Arrays, ...] = tuple({} for _ in state.moments)
     for name, weight in state.parameters.items():
-        old = tuple(moment[name] for moment in state.moments)
-        new[name], made = rule(
-            workload.optimiser, name, weight, gradients[name], old, count, batch_per_step
+        old = tuple(_wide(moment[name]) for moment in state.moments)
+        moves, made = rule(
+            workload.optimiser, name, _wide(weight), gradients[name], old, count, batch_per_step
         )
+        new[name] = moves.astype(weight.dtype)
         for moment, value in zip(moved, made):
-            moment[name] = value
+            moment[name] = value.astype(weight.dtype)
     return new, moved
+
+
+def _wide(x: Any) -> Any:
+    return x.astype(jnp.promote_types(x.dtype, jnp.float32))
 
 
 def _clipped(optimiser: Any, gradients: Arrays) -> Arrays:

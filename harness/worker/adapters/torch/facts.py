@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterable, Iterator, Optional
 
 import torch
 
 from harness.worker.adapters.torch.settings import Settings
-from harness.worker.adapters.torch.training import Trainer
+from harness.worker.adapters.torch.training import KEPT, Trainer
 
 
 def collect(settings: Settings, trainer: Optional[Trainer]) -> Dict[str, Any]:
@@ -24,8 +24,10 @@ def collect(settings: Settings, trainer: Optional[Trainer]) -> Dict[str, Any]:
     if trainer is not None:
         kinds = {parameter.device.type for parameter in trainer.network.parameters()}
         facts["device"] = "cpu" if kinds == {"cpu"} else "gpu"
+        facts["weights_held"] = _types(trainer.network.parameters())
         if trainer.optimiser is not None:
             facts["optimiser"] = _named(trainer.optimiser)
+            facts["optimiser_held"] = _types(_kept(trainer.optimiser))
         if trainer.scaler.is_enabled():
             facts["loss_scale"] = trainer.scaler.get_scale()
     if settings.is_gpu:
@@ -33,6 +35,16 @@ def collect(settings: Settings, trainer: Optional[Trainer]) -> Dict[str, Any]:
     if settings.is_compiled:
         facts.update(_compilation())
     return facts
+
+
+def _types(tensors: Iterable[torch.Tensor]) -> str:
+    return ", ".join(sorted({str(one.dtype).replace("torch.", "") for one in tensors}))
+
+
+def _kept(optimiser: Any) -> Iterator[torch.Tensor]:
+    """Give what is kept of each weight; how many updates were made is one number, and float32."""
+    for state in optimiser.state.values():
+        yield from (state[name] for name in KEPT.values() if name in state)
 
 
 def _named(optimiser: Any) -> str:

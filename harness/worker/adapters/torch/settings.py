@@ -3,6 +3,7 @@
 - Without ``deterministic``, cuDNN measures its algorithms once per shape: shapes never change here.
 - fp32 means fp32: torch's default lets cuDNN convolve in TF32, so both switches are set.
 - bf16 and fp16 are autocast: weights and optimiser stay in fp32. fp16 scales its loss.
+- bf16-pure is no autocast: the network itself is bfloat16, and so are gradients and optimiser.
 - Threads default to the CPUs this rank may use; torch would take the machine's physical cores.
 - Channels-last is the layout oneDNN and cuDNN compute in: channels-first reorders at every
   convolution. One-dimensional tensors have no such form in torch.
@@ -20,6 +21,7 @@ import torch
 from harness.worker.contracts import Unsupported
 from harness.worker.facts.resources import threads
 from harness.worker.job import micro_batches, recomputes
+from harness.worker.network.precisions import precision_of
 from harness.worker.place import Place
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -50,9 +52,16 @@ class Settings:
     @property
     def compute(self) -> torch.dtype:
         """Give the type that convolutions and products work in."""
-        if self.precision == "float64":
-            return torch.float64
-        return AUTOCAST.get(self.precision, torch.float32)
+        return self._type(precision_of(self.precision).compute)
+
+    @property
+    def held(self) -> torch.dtype:
+        """Give the type that weights, gradients and the optimiser's state have."""
+        return self._type(precision_of(self.precision).held)
+
+    def _type(self, name: str) -> torch.dtype:
+        found: torch.dtype = torch.float64 if self.precision == "float64" else getattr(torch, name)
+        return found
 
     def autocast(self) -> ContextManager[Any]:
         """Give the context that a forward pass runs in."""
@@ -119,7 +128,7 @@ def _refuse(precision: str, device: torch.device) -> None:
         raise Unsupported("TF32 exists on NVIDIA GPUs only")
     if precision == "fp16" and device.type != "cuda":
         raise Unsupported("torch trains in fp16 on GPUs; on a CPU use bf16")
-    if precision == "bf16" and device.type == "cuda" and not _has_bfloat16():
+    if precision.startswith("bf16") and device.type == "cuda" and not _has_bfloat16():
         raise Unsupported("this GPU has no bfloat16")
 
 

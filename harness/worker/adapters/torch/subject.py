@@ -200,7 +200,7 @@ class TorchSubject:
         sequences flows float32, and torch sums a norm's gradients in the type of what it was given.
         """
         network, wanted = self._trainer.network, self._settings.compute
-        if not self._types and (len(network.at) == 1 or wanted not in AUTOCAST.values()):
+        if not self._types and (len(network.at) == 1 or self._settings.precision not in AUTOCAST):
             self._types = dict.fromkeys(network.at, wanted)
         elif not self._types:
             hooks = [

@@ -1,8 +1,9 @@
 """A training step in torch: lowered network, loss, precision and optimiser together.
 
 The optimisers are torch's fused ones: on a CPU one pass over memory where the plain form takes
-several, on a GPU a handful of launches instead of hundreds. Weight decay is a property of the group
-that holds the weights.
+several, on a GPU a handful of launches instead of hundreds. But torch 2.13's fused SGD leaves most
+bfloat16 weights of a CPU as they were (github.com/pytorch/pytorch/issues/191763): there it is the
+plain one. Weight decay is a property of the group that holds the weights.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from harness.worker.adapters.torch.losses import COUNTED, LOSSES
 from harness.worker.adapters.torch.lowering.canonical import given_tensor, made, named
 from harness.worker.adapters.torch.lowering.initial import fill
 from harness.worker.adapters.torch.lowering.network import Lowered
+from harness.worker.adapters.torch.lowering.norms import hold, is_narrow_on_cpu
 from harness.worker.adapters.torch.lowering.sequences import prepare
 from harness.worker.adapters.torch.settings import Settings
 from harness.worker.adapters.torch.strategies.strategy import Strategy
@@ -55,6 +57,8 @@ class Trainer:
         self.network.to(settings.device)
         if settings.precision == "float64":
             self.network.double()
+        else:
+            hold(self.network, settings.held)
         if self.format is not None and settings.is_gpu:
             # cuDNN wants weights in the layout too. oneDNN packs them for itself and hands their
             # gradients back channels-first, which torch would have to copy at every step.
@@ -114,6 +118,8 @@ class Trainer:
     ) -> torch.Tensor:
         with self.settings.autocast():
             output = self.model(x)
+            if self.settings.held == torch.bfloat16:
+                output = _wide(output)  # autocast does so by itself
             loss = self.loss_of(output, target, counted)
         self.scaler.scale(loss).backward()
         if outputs is not None:
@@ -163,11 +169,16 @@ class Trainer:
         return {"{}/{}".format(name, one): KEPT[one] for one in names}
 
     def place(self, x: torch.Tensor) -> torch.Tensor:
-        """Bring a batch of activations to the device and into the layout that images have."""
-        x = x.to(self.settings.device)
+        """Bring a batch to the device, into the layout that images have and the weights' type."""
+        x = x.to(self.settings.device, self.settings.held if x.is_floating_point() else x.dtype)
         if self.format is None or x.dim() != self._dimensions:
             return x
         return x.contiguous(memory_format=self.format)
+
+
+def _wide(output: Any) -> Any:
+    """Give a loss float32: a softmax over logits of eight bits would have no more itself."""
+    return tuple(map(_wide, output)) if isinstance(output, tuple) else output.float()
 
 
 def decay_groups(network: Lowered, weight_decay: float) -> List[Dict[str, Any]]:
@@ -186,7 +197,9 @@ def decay_groups(network: Lowered, weight_decay: float) -> List[Dict[str, Any]]:
 
 def _sgd(rule: SGD, network: Lowered, rate: float) -> torch.optim.Optimizer:
     groups = decay_groups(network, rule.weight_decay)
-    return torch.optim.SGD(groups, lr=rate, momentum=rule.momentum, fused=True)
+    fused = not any(map(is_narrow_on_cpu, network.parameters()))
+    how = {"fused": fused, "foreach": not fused}
+    return torch.optim.SGD(groups, lr=rate, momentum=rule.momentum, **how)
 
 
 def _adam(rule: Adam, network: Lowered, rate: float) -> torch.optim.Optimizer:

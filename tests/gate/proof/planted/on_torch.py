@@ -11,7 +11,7 @@ PASSES = "        loss = self.passes(x, target)\n        self._clip_gradients()\
 OPTIMISER_STEP = "        self.scaler.step(self.optimiser)"
 UPDATE = PASSES + OPTIMISER_STEP
 NETWORK = "        self.network.train()\n"
-SGD = "torch.optim.SGD(groups, lr=rate, momentum=rule.momentum, fused=True)"
+SGD = "torch.optim.SGD(groups, lr=rate, momentum=rule.momentum, **how)"
 HOLDING = """
             loss.backward()
             self.held = [p.grad.clone() for p in self.network.parameters()]
@@ -108,7 +108,7 @@ FAULTS: dict[str, Fault] = {
     "a damped momentum": (
         "tinycnn",
         "training.py",
-        (SGD, SGD.replace("fused", "dampening=0.9, fused")),
+        (SGD, SGD.replace("**how", "dampening=0.9, **how")),
         "the gradient of fc/bias is 0.1 times what it should be",
     ),
 }

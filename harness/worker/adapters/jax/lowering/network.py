@@ -21,7 +21,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from harness.worker.adapters.jax.lowering.convolutions import convolved
-from harness.worker.adapters.jax.lowering.sequences import SEQUENCE_LAYERS
+from harness.worker.adapters.jax.lowering.sequences import SEQUENCE_LAYERS, add
 from harness.worker.attribution.marks import unmarked
 from harness.worker.network.blocks import Part, parts
 from harness.worker.network.layers import (
@@ -186,18 +186,14 @@ def _conv(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
     weight = one.parameters[site.path + "/weight"].astype(x.dtype)
     y = convolved(net, layer, x, weight)
     if layer.bias:
-        y = _add(y, net.channel(one.parameters[site.path + "/bias"], y))
+        y = add(y, net.channel(one.parameters[site.path + "/bias"], y))
     return y
-
-
-def _add(y: Any, bias: Any) -> Any:
-    return (y.astype(bias.dtype) + bias).astype(y.dtype)
 
 
 def _dense(net: Lowered, site: Any, x: Any, one: Pass) -> Any:
     y = x @ one.parameters[site.path + "/weight"].astype(x.dtype)
     if site.layer.bias:
-        y = _add(y, one.parameters[site.path + "/bias"])
+        y = add(y, one.parameters[site.path + "/bias"])
     return y
 
 

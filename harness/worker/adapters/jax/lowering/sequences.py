@@ -34,8 +34,8 @@ from harness.worker.network.sequence_layers import (
 
 
 def embedding(_net: Any, site: Any, x: Any, one: Any) -> Any:
-    """Take each token's row."""
-    table = one.parameters[site.path + "/weight"]
+    """Take each token's row; what comes back for one is added up in at least float32."""
+    table = _wide(one.parameters[site.path + "/weight"])
     return jnp.take(table, x, axis=0).astype(one.compute)
 
 
@@ -135,8 +135,12 @@ def tied_dense(_net: Any, site: Any, x: Any, one: Any) -> Any:
     y = x @ one.parameters[site.layer.to + "/weight"].astype(x.dtype).T
     if not site.layer.bias:
         return y
-    bias = one.parameters[site.path + "/bias"]
-    return (y.astype(bias.dtype) + bias).astype(x.dtype)
+    return add(y, one.parameters[site.path + "/bias"])
+
+
+def add(y: Any, bias: Any) -> Any:
+    """Add a bias, whose gradient is summed in at least float32."""
+    return (_wide(y) + _wide(bias)).astype(y.dtype)
 
 
 def _wide(x: Any) -> Any:
