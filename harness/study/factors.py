@@ -117,7 +117,7 @@ FACTORS: Mapping[str, Factor] = _factors(
         (*PRECISIONS, "fp8"),
         framework=True,
         kinds=_COMPUTING,
-        declined={"fp8": "fp8 is left out until a GPU proves it: nobody has run one here yet"},
+        declined={"fp8": "fp8 is left out until a GPU proves it, which none has done here"},
     ),
     Factor(
         "compile", "flag", False, "compile the step as a whole", framework=True, kinds=_COMPUTING

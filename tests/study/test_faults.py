@@ -58,7 +58,7 @@ until = "60"
             "precision = [\n  'fp32',  # the usual\n  'bf61',\n]",
             (
                 "mine.toml:7: matrix.precision[1]: 'bf61' is no value of precision. "
-                "Did you mean 'bf16'?\n    Known: fp32, tf32, bf16, fp16."
+                "Did you mean 'bf16'?\n    Known: fp32, tf32, bf16, bf16-pure, fp16, fp8."
             ),
         ),
         (

@@ -77,6 +77,15 @@ class Repeated(Tensor):
         return _own(memoryview(items))
 
 
+@dataclass(frozen=True)
+class Zeros(Tensor):
+    """A tensor of no file, all of zeros."""
+
+    def items(self) -> memoryview:
+        """Make them."""
+        return memoryview(array(CODES[self.dtype], [0]) * self.count())
+
+
 def _own(items: memoryview) -> memoryview:
     """Bring what was read into this machine's byte order."""
     if sys.byteorder == "little":

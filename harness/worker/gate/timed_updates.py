@@ -59,16 +59,17 @@ from harness.worker.gate import starting_point, tensors
 from harness.worker.gate.losses import are_equal
 from harness.worker.gate.rank_equality import share
 from harness.worker.gate.subject import MOST_ITEMS, Made, put_thinned, thinned
-from harness.worker.gate.tensors import Repeated, Tensor, Writer
+from harness.worker.gate.tensors import Repeated, Tensor, Writer, Zeros
 from harness.worker.network.layers import Network
 from harness.worker.network.shapes import has_dropout, parameters, sites
-from harness.worker.network.workload import Training
+from harness.worker.network.workload import MOMENTS, Training
 from harness.worker.place import Place
 
 if TYPE_CHECKING:
     from harness.worker.contracts import Activity
 
 DOORS = ("load", "give", "state")
+_KEPT = {moment for moments in MOMENTS.values() for moment in moments}
 REPEATS = 3
 MOST_STEPS = 8
 """Some frameworks queue no more than a few dozen steps."""
@@ -159,18 +160,35 @@ class TimedUpdates:
         """Refuse a step that changes neither a weight nor a moment, where the measured phase ended.
 
         The loss is small there: a step that leaves out its update for that is whole again from
-        every state that is loaded. What is no number any more cannot move.
+        every state that is loaded. What is no number any more cannot move. Narrow weights come to
+        such a rest by themselves, where every update is rounded away and moments stay what they
+        decay to: from moments of zero the next update moves these.
         """
+        if self._moves():
+            return
+        self._activity.load(
+            {
+                name: Zeros("", tuple(shape), "float32")
+                for name, shape, _ in self._activity.state()
+                if name.rpartition("/")[2] in _KEPT
+            }
+        )
+        if not self._moves():
+            raise StandsStill(
+                "the step that was timed does not train the network any more: where the measured "
+                "phase ended, at a loss of {:.6g}, one more step changes nothing".format(
+                    self._activity.values().get("loss", math.nan)
+                )
+            )
+
+    def _moves(self) -> bool:
+        """Take a step, and tell whether it changed anything; read up to the first that moved."""
         before = dict(self._trained())
         self._activity.step()
         self._activity.sync()
-        loss = self._activity.values().get("loss", math.nan)
-        moves = (before.get(name) != now for name, now in self._trained())
-        if math.isfinite(loss) and not any(moves):  # reads no further than the first that moved
-            raise StandsStill(
-                "the step that was timed does not train the network any more: where the measured "
-                "phase ended, at a loss of {:.6g}, one more step changes nothing".format(loss)
-            )
+        if not math.isfinite(self._activity.values().get("loss", math.nan)):
+            return True
+        return any(before.get(name) != now for name, now in self._trained())
 
     def _trained(self) -> Iterator[Tuple[str, bytes]]:
         """Digest items of weights and moments: running statistics move without an update."""
