@@ -1,7 +1,7 @@
 """Write a Caffe net that trains: what it reads or draws, the network, and the loss.
 
-Files are read by Caffe's own Data layer, from a database of its own messages. Else the batch is drawn
-anew in every step: DummyData redraws all but constants, and constant inputs make the loss
+Files are read by Caffe's own Data layer, from a database of its own messages. Else the batch is
+drawn anew in every step: DummyData redraws all but constants, and constant inputs make the loss
 degenerate. What that takes is measured (``input_s``) and part of the step.
 """
 
