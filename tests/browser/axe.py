@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +28,11 @@ def source() -> str:
     return place.read_text(encoding="utf-8")
 
 
-def faults(page: Page) -> list[tuple[str, list[str]]]:
-    """Say what is wrong with a page as it is shown, into which the source was loaded."""
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+def faults(page: Page, only: Sequence[str] = ()) -> list[tuple[str, list[str]]]:
+    """Say what is wrong with a page as it is shown, into which the source was loaded.
+
+    ``only`` names rules, all others are left out then.
+    """
+    asked = {"resultTypes": ["violations"], **({"runOnly": list(only)} if only else {})}
+    found = page.evaluate("(asked) => axe.run(document, asked)", asked)
     return [(v["id"], [n["html"][:160] for n in v["nodes"][:3]]) for v in found["violations"]]

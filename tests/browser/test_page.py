@@ -234,14 +234,15 @@ def test_hostile_names_run_nothing(visit):
 def test_accessibility_has_no_fault_folds_closed_and_open(visit, axe, name, theme):
     page = visit(PAGES[name](), theme=theme).page
     page.evaluate(axe)
-    for is_open in (False, True):
+    only = ["color-contrast"] if theme == "dark" else []  # nothing else depends on colours
+    for is_open in (False, True) if theme == "light" else (True,):
         page.evaluate(
             "(open) => document.querySelectorAll('details').forEach((d) => { d.open = open })",
             is_open,
         )
         for width in (1440,) if name == "large" else (1440, 768, 390):  # minutes each
             page.set_viewport_size({"width": width, "height": 900})
-            assert faults(page) == [], (width, is_open)
+            assert faults(page, only) == [], (width, is_open)
 
 
 def choose(page, factor: str, value: str) -> None:
