@@ -83,6 +83,7 @@ _HABITS = {
     "--workload": "--only workload=NAME",
     "--precision": "--only precision=NAME",
     "--batch": "--only batch=N",
+    "--device": "--only device=NAME",
     "-k": "--only FACTOR=VALUE",
     "--dry-run": "bakeoff plan STUDY, which touches nothing",
     "--format": "--json, or bakeoff export RUN --to FORMAT",

@@ -8,6 +8,7 @@ from harness.analysis.tables import Table, family, selected, shown, without
 
 _TELLING = {
     "ranking": "workload cell unit rate rate_interval trials ratio ratio_interval answer",
+    "cells": "workload cell unit rate rate_interval trials p50_s p95_s peak_rss_bytes gate",
     "scaling": "workload cell batch devices unit rate efficiency efficiency_interval trials "
     "node_hours_per_epoch",
     "why": "part difference_ms interval_ms share slower_s faster_s",

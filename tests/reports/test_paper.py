@@ -18,6 +18,7 @@ from harness.analysis.scaling.scaling import scaling
 from harness.analysis.tables import Column, Table
 from harness.cli.verbs.export import command as export
 from harness.errors import UsageError
+from harness.sections.cells import cells
 from harness.sections.ranking import ranking
 from harness.verdicts.results import Interval
 from reports.exports.formats import bibtex, latex, markdown, methods
@@ -134,6 +135,12 @@ def test_columns_that_nobody_chose_are_left_out_until_the_others_fit():
     assert told.startswith("% left out, as it is too wide: answer\n")
     assert "torch bf16" in told
     assert "0.800 {[}0.785, 0.815{]}" in told
+
+
+def test_every_cell_keeps_its_rate_in_a_column_of_a_paper():
+    told = _table(cells(samples.demo(), {}), samples.demo(), COLUMN_MM)
+    head = next(line for line in told.splitlines() if line.startswith("workload &"))
+    assert head.startswith("workload & cell & rate & step p50")
 
 
 def test_of_why_two_cells_differ_a_column_of_a_paper_keeps_the_difference():
