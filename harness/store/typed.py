@@ -100,7 +100,14 @@ def _any_of(kinds: tuple[Any, ...]) -> _Reader:
                 return one(raw, where)
             except ValueError:
                 continue
-        return readers[-1](raw, where)
+        try:
+            return readers[-1](raw, where)
+        except ValueError:
+            if not _WORDS.keys() >= set(kinds):
+                raise
+            allowed = ", ".join(_WORDS[kind] for kind in kinds[:-1])
+            allowed = f"{allowed} or {_WORDS[kinds[-1]]}"
+            raise ValueError(f"{where or 'the file'} is not {allowed}") from None
 
     if is_optional and len(kinds) == 2:
         (only,) = (one for one, kind in zip(readers, kinds, strict=True) if kind is not type(None))
