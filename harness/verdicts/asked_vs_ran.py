@@ -23,8 +23,8 @@ def contradictions(
 
     A factor is compared only where a fact speaks of it: an adapter that reports nothing of a thing
     does not contradict it. Each function below holds one factor's rule. Grave is what makes a cell
-    another one than it is called: device, precision, whether anything was compiled, and whether
-    attention was fused.
+    another one than it is called: device, precision, whether anything was compiled, whether
+    attention was fused, and micro-batches.
     """
     return (
         *_device(factors, facts),
@@ -34,6 +34,7 @@ def contradictions(
         *_layout(factors, facts),
         *_compiler(factors, facts),
         *_attention(factors, facts),
+        *_micro_batches(factors, facts),
         *_onednn(factors, facts),
         *_deterministic(factors, facts),
         *_cache(factors, facts),
@@ -127,6 +128,16 @@ def _attention(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator
         evidence = "the operators that the framework dispatched"
         how = {"fused": "a fused kernel ran", "plain": "no fused kernel ran"}[ran]
         yield Contradiction(f"{asked} attention", how, evidence, is_grave=True)
+
+
+def _micro_batches(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:
+    asked = factors.get("accumulate") or 1
+    told = facts.get("multiplications") or {}
+    parts = told.get("parts")
+    if parts and parts % asked:
+        evidence = f"how often each product of a step comes, by {told.get('by')}"
+        ran = f"a step ran in {counted(parts, 'part')}"
+        yield Contradiction(f"{asked} micro-batches", ran, evidence, is_grave=True)
 
 
 def _onednn(factors: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Contradiction]:

@@ -46,6 +46,22 @@ def test_facts_that_nobody_told_contradict_nothing() -> None:
     assert contradictions({**ASKED, **asked, "deterministic": True}, {}) == ()
 
 
+@pytest.mark.parametrize(("asked", "parts"), [(4, 4), (4, 8), (1, 1), (None, 3), (4, None)])
+def test_a_step_in_as_many_parts_as_asked_is_not_mentioned(asked: Any, parts: Any) -> None:
+    assert said({"accumulate": asked}, {"multiplications": {"parts": parts}}) == []
+
+
+def test_a_batch_computed_at_once_makes_a_cell_of_micro_batches_another_one() -> None:
+    told = {"counted": 8, "by": "operators that torch dispatched", "parts": 1}
+    facts = {**TORCH, "multiplications": told}
+    (found,) = contradictions({**ASKED, "accumulate": 4}, facts)
+    assert found.is_grave
+    assert str(found) == (
+        "asked for 4 micro-batches, a step ran in 1 part (how often each product of a step comes, "
+        "by operators that torch dispatched)"
+    )
+
+
 @pytest.mark.parametrize(("asked", "ran"), [("fused", "plain"), ("plain", "fused")])
 def test_attention_that_was_computed_another_way_makes_a_cell_another_one(
     asked: str, ran: str

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.worker.facts.hlo_multiplications import macs
-from harness.worker.facts.multiplications import Count, Uncounted, calls_per_step, counted
+from harness.worker.facts.hlo_multiplications import tally
+from harness.worker.facts.multiplications import Count, Tally, Uncounted, calls_per_step, counted
 from harness.worker.network.layers import Dense, Dropout, Network, Residual, Tanh
 from harness.worker.scale import Scale
 from workloads import nothing, tinycnn
@@ -17,6 +17,10 @@ BODY = (Dense("first", 4), Tanh("tanh"), Dense("second", 4), Dropout("drop", 0.5
 DROPPING = replace(
     tinycnn.WORKLOAD, network=Network((4,), (Dense("in", 4), Residual("block", BODY)))
 )
+
+
+def macs(text: str) -> int:
+    return tally(text).macs
 
 
 class Stepping:
@@ -180,6 +184,25 @@ def test_micro_batches_of_one_sample_are_not_counted() -> None:
     assert told["uncounted"].startswith("a step of one sample is compiled to something else")
 
 
+@pytest.mark.parametrize(
+    ("times", "parts"), [({}, 0), ({"a": 4}, 4), ({"a": 4, "b": 8}, 4), ({"a": 1, "b": 4}, 1)]
+)
+def test_micro_batches_are_as_many_as_all_products_come(times: dict[str, int], parts: int) -> None:
+    found = Tally()
+    found.add("a sum", 0, 3)
+    for form, count in times.items():
+        found.add(form, 5, count)
+    assert found.of_step(1, "itself") == Count(5 * sum(times.values()), "itself", parts=parts)
+    assert found.of_step(2, "itself").parts == 2 * parts
+
+
+def test_products_of_a_loop_come_as_often_as_it_runs() -> None:
+    looped = LOOPED.replace("TRIPS", '"known_trip_count":{"n":"3"}')
+    assert tally(looped).of_step(1, "XLA").parts == 7  # all three products are of one form
+    alone = "\n".join(line for line in looped.splitlines() if "ROOT %o" not in line)
+    assert tally(alone).of_step(1, "XLA").parts == 6
+
+
 class Knowing(Stepping):
     """Says what it multiplies."""
 
@@ -206,6 +229,13 @@ def test_blocks_that_are_computed_twice_are_asked_for_twice(in_order: bool) -> N
 def test_blocks_that_nobody_computes_twice_are_asked_for_once() -> None:
     told = counted(Knowing(Count(7, "itself")), DROPPING, ALONE, {"recompute": False})
     assert told["multiplications"].keys() == {"asked", "counted", "by"}
+
+
+def test_in_how_many_parts_a_step_ran_is_said_where_micro_batches_are_asked() -> None:
+    knowing = Knowing(Count(7, "itself", parts=1))
+    asked = counted(knowing, DROPPING, ALONE, {"accumulate": 4})["multiplications"]
+    assert asked["parts"] == 1
+    assert "parts" not in counted(knowing, DROPPING, ALONE, {})["multiplications"]
 
 
 def test_what_trains_nothing_says_nothing_of_multiplications() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
-from harness.worker.facts.multiplications import Uncounted
+from harness.worker.facts.multiplications import Tally, Uncounted
 from harness.worker.network.rule import product
 
 BRANCHES = ("If", "StatelessIf", "Case", "While", "StatelessWhile")
@@ -17,9 +17,22 @@ CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 Sizes = Tuple[int, ...]
 
 
-def macs(graph: Any) -> int:
+def tally(graph: Any) -> Tally:
     """Count the multiplications of one call of a traced function."""
-    return sum(_macs(one) for one in _running(graph))
+    found = Tally()
+    _add(graph, found)
+    return found
+
+
+def _add(graph: Any, found: Tally) -> None:
+    for one in _running(graph):
+        if one.type in PRODUCTS:
+            sizes = (tuple(tensor.shape.as_list()) for tensor in one.inputs)
+            found.add((one.type, *sizes), PRODUCTS[one.type](one))
+        elif one.type in CALLS or one.type in BRANCHES:
+            _add_called(one, found)
+        elif "Conv" in one.type or "MatMul" in one.type:
+            raise Uncounted("nothing says what TensorFlow's '{}' multiplies".format(one.type))
 
 
 def _running(graph: Any) -> Iterator[Any]:
@@ -37,26 +50,15 @@ def _running(graph: Any) -> Iterator[Any]:
         waiting += one.control_inputs
 
 
-def _macs(one: Any) -> int:
-    if one.type in PRODUCTS:
-        return PRODUCTS[one.type](one)
-    if one.type in CALLS or one.type in BRANCHES:
-        return _called(one)
-    if "Conv" in one.type or "MatMul" in one.type:
-        raise Uncounted("nothing says what TensorFlow's '{}' multiplies".format(one.type))
-    return 0
-
-
-def _called(one: Any) -> int:
+def _add_called(one: Any, found: Tally) -> None:
     """Count in the functions that an operation calls; one that may be skipped cannot be counted."""
-    whole = 0
+    before = found.macs
     for attribute in one.node_def.attr.values():
         names = [attribute.func.name, *(func.name for func in attribute.list.func)]
         for name in filter(None, names):
-            whole += macs(one.graph._get_function(name).graph)  # no public way leads there
-    if whole and one.type in BRANCHES:
+            _add(one.graph._get_function(name).graph, found)  # no public way leads there
+    if found.macs > before and one.type in BRANCHES:
         raise Uncounted("TensorFlow decides while it runs what '{}' multiplies".format(one.name))
-    return whole
 
 
 def _forward(one: Any) -> int:

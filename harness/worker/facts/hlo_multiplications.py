@@ -16,7 +16,7 @@ import re
 from typing import Dict, List, Set, Tuple
 
 from harness.worker.facts.hlo import HEAVY, MULTIPLYING, TARGET
-from harness.worker.facts.multiplications import Uncounted
+from harness.worker.facts.multiplications import Tally, Uncounted
 from harness.worker.network.rule import product
 
 SHAPED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = [a-z]+[0-9]*\[([0-9,]*)\]", re.MULTILINE)
@@ -38,7 +38,7 @@ WINDOW = re.compile(r"window=\{([^}]*)\}")
 Sizes = Tuple[int, ...]
 
 
-def macs(text: str) -> int:
+def tally(text: str) -> Tally:
     """Count the multiplications; not where the text tells no shapes, as of a library's calls."""
     calls = (TARGET.search(match[0]) for match in HEAVY.finditer(text))
     for target in calls:
@@ -46,9 +46,10 @@ def macs(text: str) -> int:
             raise Uncounted("XLA leaves products to a library: {}".format(target[1]))
     shapes = {match[1]: _sizes(match[2]) for match in SHAPED.finditer(text)}
     bodies = _computations(text)
-    return sum(
-        times * _of_computation(bodies[name], shapes) for name, times in _repeated(bodies).items()
-    )
+    found = Tally()
+    for name, times in _repeated(bodies).items():
+        _add_computation(found, bodies[name], times, shapes)
+    return found
 
 
 def _computations(text: str) -> Dict[str, str]:
@@ -86,21 +87,20 @@ def _reached(name: str, bodies: Dict[str, str]) -> Set[str]:
     return found
 
 
-def _of_computation(text: str, shapes: Dict[str, Sizes]) -> int:
-    """Count what one run of a computation multiplies by itself."""
-    whole = 0
+def _add_computation(found: Tally, text: str, times: int, shapes: Dict[str, Sizes]) -> None:
+    """Count what a computation multiplies by itself that runs so many times."""
     for match in MULTIPLIED.finditer(text):
         made, left, right = _sizes(match[1]), shapes.get(match[2]), shapes.get(match[3])
         summed, labels = CONTRACTED.search(match[4]), LABELS.search(match[4])
         if left is None or right is None:
             raise Uncounted("XLA's text tells no shapes of what is multiplied")
         if summed is not None:
-            whole += product(made) * product([left[axis] for axis in _sizes(summed[1])])
+            macs = product(made) * product([left[axis] for axis in _sizes(summed[1])])
         elif labels is not None:
-            whole += _convolved((left, right, made), labels, _window(match[4]))
+            macs = _convolved((left, right, made), labels, _window(match[4]))
         else:
             raise Uncounted("XLA's text does not tell what a product adds up")
-    return whole
+        found.add((made, left, right, match[4].partition(", metadata=")[0]), macs, times)
 
 
 def _convolved(

@@ -8,7 +8,11 @@ blocks are computed again on the way back, that is part of what is asked.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple
+from collections import Counter
+from functools import reduce
+from math import gcd
+from typing import Any, Dict, Hashable, Mapping, NamedTuple
+from typing import Counter as Counts
 
 from harness.worker.contracts import door
 from harness.worker.job import micro_batches, recomputes
@@ -28,6 +32,31 @@ class Count(NamedTuple):
     by: str
     in_order: bool = False
     """Whether blocks are computed again layer by layer, beside what no gradient looks at."""
+    parts: int = 0
+    """A multiple of the micro-batches that a step is computed in; 0 where nobody looked."""
+
+
+class Tally:
+    """What was found to multiply: how much, and how often each product of one form comes.
+
+    A step of four micro-batches makes each of its products four times, or eight where two layers
+    are alike. One that computes its batch at once makes some of them once.
+    """
+
+    def __init__(self) -> None:
+        self.macs = 0
+        self._times: Counts[Hashable] = Counter()
+
+    def add(self, form: Hashable, macs: int, times: int = 1) -> None:
+        """Note a product; what multiplies nothing is none."""
+        if macs:
+            self.macs += macs * times
+            self._times[form] += times
+
+    def of_step(self, calls: float, by: str, *, in_order: bool = False) -> Count:
+        """Give what a step makes that runs so many times what was found."""
+        parts = reduce(gcd, self._times.values(), 0)
+        return Count(round(self.macs * calls), by, in_order, round(parts * calls))
 
 
 class Uncounted(Exception):
@@ -49,7 +78,10 @@ def counted(
         told = {**_asked(workload, scale, factors, in_order=False), "uncounted": str(why)}
         return {"multiplications": told}
     asked = _asked(workload, scale, factors, in_order=found.in_order)
-    return {"multiplications": {**asked, "counted": found.macs, "by": found.by}}
+    told = {**asked, "counted": found.macs, "by": found.by}
+    if micro_batches(factors) > 1 and found.parts:
+        told["parts"] = found.parts
+    return {"multiplications": told}
 
 
 def _asked(

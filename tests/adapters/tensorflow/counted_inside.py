@@ -42,7 +42,7 @@ class Training:
 
 def macs(function):
     traced = tf.function(function).get_concrete_function()  # its graph does not live without it
-    return graph_multiplications.macs(traced.graph)
+    return graph_multiplications.tally(traced.graph).macs
 
 
 def test_a_step_multiplies_three_times_but_for_the_gradient_of_what_is_given():

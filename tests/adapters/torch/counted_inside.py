@@ -26,7 +26,7 @@ def macs(model, pictures=PICTURES, backward=True):
         loss = functional.cross_entropy(model(pictures), torch.zeros(len(pictures)).long())
         if backward:
             loss.backward()
-    return products.macs
+    return products.found.macs
 
 
 WHOLE = 2 * CONV1 + 3 * CONV2 + 3 * DENSE

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.gate.proof.planted import at_once
 from tests.gate.proof.planted.fault import Fault
 from tests.gate.proof.test_planted_faults import PLANTED
 from tests.gate.proof.test_rank_faults import PLANTED as PLANTED_IN_RANKS
@@ -24,3 +25,11 @@ def test_a_fault_changes_what_stands_in_its_file_into_another_program(table: str
         text = (ROOT / folder / file).read_text("utf-8")
         assert old in text, f"{name}: {file} has changed"
         compile(text.replace(old, new), f"{name}: {file}", "exec")
+
+
+@pytest.mark.parametrize("name", at_once.CHANGES)
+def test_a_batch_at_once_changes_what_stands_in_its_file(name: str) -> None:
+    file, (old, new) = at_once.CHANGES[name]
+    text = (ROOT / file).read_text("utf-8")
+    assert old in text, f"{file} has changed"
+    compile(text.replace(old, new), file, "exec")

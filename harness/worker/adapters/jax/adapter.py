@@ -143,8 +143,8 @@ class JaxActivity:
         from harness.worker.facts import hlo_multiplications
 
         compiled = self._step.lower(self.trained, self._given).compile()
-        each = hlo_multiplications.macs(compiled.as_text())
-        return Count(round(each * calls_per_step(self, "_step")), "XLA's compiled step")
+        found = hlo_multiplications.tally(compiled.as_text())
+        return found.of_step(calls_per_step(self, "_step"), "XLA's compiled step")
 
     def programs(self) -> Optional[int]:
         """Count the programs that the step was compiled to, one for each kind of arguments."""

@@ -112,7 +112,7 @@ class JaxStepper:
         self._take()
         text = self._step.lower(self._state, *activity.batch).compile().as_text()
         calls = calls_per_step(activity, "stepped")
-        return Count(round(hlo_multiplications.macs(text) * calls), "XLA's compiled step")
+        return hlo_multiplications.tally(text).of_step(calls, "XLA's compiled step")
 
     def observe(self, activity: Any) -> Dict[str, Any]:
         """Say what the compiled step is made of."""

@@ -111,7 +111,8 @@ class TorchStepper:
             for _ in range(STEPS):
                 activity.step()
             activity.sync()
-        return Count(products.macs // STEPS, "operators that torch dispatched")
+        made: Count = products.found.of_step(1 / STEPS, "operators that torch dispatched")
+        return made
 
     def observe(self, activity: Any) -> Dict[str, Any]:
         """Say which operators, kernels, types and threads a step uses."""

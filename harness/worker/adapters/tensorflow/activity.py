@@ -97,9 +97,9 @@ class TrainingActivity:
         """
         from harness.worker.facts import graph_multiplications
 
-        each = graph_multiplications.macs(self.traced.graph)
+        found = graph_multiplications.tally(self.traced.graph)
         calls = calls_per_step(self, "traced")
-        return Count(round(each * calls), "the graph that TensorFlow traced")
+        return found.of_step(calls, "the graph that TensorFlow traced")
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Set, in place, what is given of parameters, running statistics and the optimiser's."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from harness.worker.facts.multiplications import Uncounted
+from harness.worker.facts.multiplications import Tally, Uncounted
 
 MULTIPLYING = re.compile("conv|linear|mm|matmul|gemm|attention", re.IGNORECASE)
 ATTENTION = re.compile("_scaled_dot_product_.*attention")
@@ -23,7 +24,7 @@ class Products(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.macs = 0
+        self.found = Tally()
 
     @classmethod
     def is_infra_mode(cls) -> bool:
@@ -37,12 +38,19 @@ class Products(TorchDispatchMode):
         name = str(func)
         count = flop_registry.get(func.overloadpacket)
         if ATTENTION.search(name):
-            self.macs += _attention(args, is_backward="backward" in name)
+            macs = _attention(args, is_backward="backward" in name)
+            self.found.add(_form(name, args), macs)
         elif count is not None:
-            self.macs += int(count(*args, **given, out_val=result)) // 2
+            macs = int(count(*args, **given, out_val=result)) // 2
+            self.found.add(_form(name, args), macs)
         elif MULTIPLYING.search(name) and not CONVERTING.search(name):
             raise Uncounted("nothing says what torch's '{}' multiplies".format(name))
         return result
+
+
+def _form(name: str, args: Any) -> Any:
+    """Tell products of one operator and of the same sizes from others."""
+    return (name, *(tuple(one.shape) for one in args if isinstance(one, torch.Tensor)))
 
 
 def _attention(args: Any, *, is_backward: bool) -> int:
