@@ -105,8 +105,9 @@ def _any_of(kinds: tuple[Any, ...]) -> _Reader:
         except ValueError:
             if not _WORDS.keys() >= set(kinds):
                 raise
-            allowed = ", ".join(_WORDS[kind] for kind in kinds[:-1])
-            allowed = f"{allowed} or {_WORDS[kinds[-1]]}"
+            # unions are equal in any order, and so are kept in that of whichever came first
+            *words, last = (word for kind, word in _WORDS.items() if kind in kinds)
+            allowed = f"{', '.join(words)} or {last}"
             raise ValueError(f"{where or 'the file'} is not {allowed}") from None
 
     if is_optional and len(kinds) == 2:
