@@ -62,6 +62,7 @@ framework's own switches and counters say:
     threads                 size of the pool that one operation is spread over
     interop_threads         size of the pool that runs operations side by side
     deterministic, onednn   whether the framework's own switch is on
+    weights_held, optimiser_held        the types of what is trained, and of what is kept of it
     tf32_products, tf32_convolutions    whether float32 may be computed in TF32 on the GPU
     compiler                "inductor", "xla", null for none, by what it compiled (of TensorFlow
                             from the probe alone)
