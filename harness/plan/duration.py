@@ -37,9 +37,10 @@ _START_MACS_PER_S = 1e9
 _START_S_PER_PARAMETER = 1.2e-7
 UPDATES = 3
 """Of the proof of what was timed."""
-MOST_START_MACS = 5e10
-"""No start is computed that would take more forward multiplications for its updates."""
-_PICTURES, _FEW_PICTURES, _PICTURES_OF_PART, _PICTURES_DROPPED = 16, 4, 2, 2
+MOST_START_MACS, MOST_DROPPED_MACS = 1.1e11, 5e10
+"""No start is computed that would take more forward multiplications for its updates; where dropouts
+drop, each examined trial computes them anew."""
+_PICTURES, _PICTURES_OF_PART, _PICTURES_DROPPED = (16, 4, 2), 2, 2
 _DIVIDED_S = 5.0
 """Of the job that divides a cell's step among its layers: its steps, and reading their trace."""
 _CEILINGS_S = 6.0
@@ -128,8 +129,8 @@ def pictures_of(workload: Training, batch: int, parts: int = 1) -> int:
     each = batch // parts
     if _is_alone(workload):
         return min(each, _PICTURES_DROPPED)
-    is_cheap = UPDATES * min(batch, _PICTURES) * workload.macs <= MOST_START_MACS
-    most = _PICTURES if is_cheap else _FEW_PICTURES
+    within = (n for n in _PICTURES if UPDATES * min(batch, n) * workload.macs <= MOST_START_MACS)
+    most = next(within, _PICTURES[-1])
     return min(each, max(most // parts, _PICTURES_OF_PART))
 
 
@@ -143,14 +144,21 @@ def start_macs(workload: Training, batch: int, parts: int = 1) -> int:
     return UPDATES * pictures * workload.macs
 
 
+def is_too_long(workload: Training, batch: int, parts: int = 1) -> bool:
+    """Tell whether what a network's trials start from takes too long to compute."""
+    most = MOST_DROPPED_MACS if has_dropout(workload.network) else MOST_START_MACS
+    return start_macs(workload, batch, parts) > most
+
+
 def _is_alone(workload: Training) -> bool:
     return has_dropout(workload.network) and not couples_samples(workload.network)
 
 
 def start_s(workload: Training, batch: int, parts: int = 1) -> float:
     """Guess how long it takes to compute what a network's trials start from."""
-    macs = start_macs(workload, batch, parts)
-    computing_s = macs / _START_MACS_PER_S if macs <= MOST_START_MACS else 0.0
+    computing_s = 0.0
+    if not is_too_long(workload, batch, parts):
+        computing_s = start_macs(workload, batch, parts) / _START_MACS_PER_S
     return computing_s + workload.parameters * _START_S_PER_PARAMETER
 
 

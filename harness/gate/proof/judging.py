@@ -279,7 +279,7 @@ def _share(
     parts, shares, key = known_parts(workload, name, one)
     words = ["momentum", "weight decay"][: len(parts)]
     parts, shares = [*parts, expected.gradients[name]], [*shares, gradient_share(workload)]
-    most = np.full(one.after[key].shape, _LEFT * off * expected.sizes[name])
+    most = np.full(parts[0].shape, _LEFT * off * expected.sizes[name] * gradient_share(workload))
     if precision_of(precision).is_pure:
         most += narrow_weights.lost(workload, name, one)
     table = np.stack(parts, axis=1) / most[:, None]

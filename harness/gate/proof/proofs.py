@@ -31,7 +31,7 @@ from harness.gate.proof.judging import Proved
 from harness.gate.proof.untrained import Untrained
 from harness.gate.tensors import draws, folders
 from harness.plan.cell import Cell
-from harness.plan.duration import MOST_START_MACS, UPDATES, pictures_of, start_macs, start_s
+from harness.plan.duration import UPDATES, is_too_long, pictures_of, start_s
 from harness.plan.norm_parts import norm_parts_of
 from harness.store import typed
 from harness.store.bounded_cache import Cache
@@ -141,11 +141,12 @@ class Proofs:
                 folder.mkdir(parents=True, exist_ok=True)
             self._kept = Cache(folder, MOST_BYTES, self.say)
         batch, parts = cell.scale.batch_per_step, norm_parts_of(workload, cell)
-        is_refused = start_macs(workload, batch, parts) > MOST_START_MACS
+        shares = cell.scale.devices
+        is_refused = is_too_long(workload, batch, parts)
         filled = [UPDATES, pictures_of(workload, batch, parts), is_refused]
         code = [_code_digest(), np.__version__]
         held = precision_of(cell.factors["precision"]).of_weights
-        decisive = [*code, repr(workload), batch, parts, *filled, self.seed, held]
+        decisive = [*code, repr(workload), batch, parts, shares, *filled, self.seed, held]
         name = cache.digest(decisive)
 
         def make(beside: Path) -> None:
@@ -153,7 +154,8 @@ class Proofs:
             if expected_s > _MOMENT_S:
                 what = f"what trials of {workload.name} at batch {batch} start from"
                 self.say(f"Computing {what}, once: about {duration(expected_s)} of a free core.")
-            request.write_given(workload, batch, self.seed, beside, parts=parts, held=held)
+            parted = {"parts": parts, "shares": shares}
+            request.write_given(workload, batch, self.seed, beside, **parted, held=held)
 
         return self._kept.take(f"{workload.name}-{batch}-{name}", make)
 

@@ -20,11 +20,11 @@ from harness.gate.proof.given_back import THIN_FURTHER
 from harness.gate.proof.start import NoStart, Raised, Start, TooNear, out_of_reach
 from harness.gate.proof.starting_moments import moments
 from harness.gate.tensors import draws, folders
-from harness.plan.duration import MOST_START_MACS, UPDATES, pictures_of, start_macs
+from harness.plan.duration import UPDATES, is_too_long, pictures_of
 from harness.worker.gate.tensors import Folder, Writer
 from harness.worker.network.layers import Dense
-from harness.worker.network.shapes import has_dropout, parameters, sites, statistics
-from harness.worker.network.workload import Training
+from harness.worker.network.shapes import Site, has_dropout, parameters, sites, statistics
+from harness.worker.network.workload import MASKED, Training
 
 _TRIES = 30
 _REDRAWN = 100
@@ -42,13 +42,15 @@ def write_given(
     place: Path,
     *,
     parts: int = 1,
+    shares: int = 1,
     held: str = "fp32",
 ) -> None:
     """Write starting weights and a first batch; and, if there is one, a start without kinks.
 
-    ``why`` in ``about`` says why there is none. Batch norms see ``parts`` of the batch. Weights,
-    moments and pictures are such as the precision that they are ``held`` in has, so that what is
-    loaded is what the reference starts from.
+    ``why`` in ``about`` says why there is none. Batch norms see ``parts`` of the batch; of its
+    ``shares`` each takes a mean loss of its own. Weights, moments and pictures are such as the
+    precision that they are ``held`` in has, so that what is loaded is what the reference starts
+    from.
     """
     writer = Writer(str(place))
     initial = _initial(workload, seed, held)
@@ -59,7 +61,7 @@ def write_given(
     folders.put(writer, "first/input", pictures, "float32")
     folders.put(writer, "first/target", _targets(workload, name, batch), "float32")
     try:
-        start = _found(workload, batch, seed, initial, parts, held)
+        start = _found(workload, batch, seed, initial, parts, shares, held)
     except NoStart as why:
         writer.close({"why": str(why)})
         return
@@ -84,12 +86,12 @@ def write_given(
 
 def no_start(workload: Training, batch: int, parts: int = 1) -> str:
     """Say why a network has no start without kinks, as far as its layers tell; empty: it has."""
-    last = sites(workload.network)[-1].layer
-    if not isinstance(last, Dense) or not last.bias:
-        return "its last layer is not a dense one with a bias"
+    last = sites(workload.network)[-1]
+    if has_dropout(workload.network) and not _is_shifted(last):
+        return "dropouts drop, and its last layer is not a dense one with a bias"
     if path := out_of_reach(workload.network):
         return f"{path} stands behind a dropout, and is no dense layer"
-    if start_macs(workload, batch, parts) > MOST_START_MACS:
+    if is_too_long(workload, batch, parts):
         return "its float64 reference at this batch takes too long"
     return ""
 
@@ -135,6 +137,7 @@ def _found(
     seed: int,
     initial: Mapping[str, Array],
     parts: int,
+    shares: int,
     held: str,
 ) -> Start:
     """Draw starts until one keeps its distance from every kink."""
@@ -142,7 +145,7 @@ def _found(
         raise NoStart(why)
     for attempt in range(_TRIES):
         with suppress(TooNear):
-            return _drawn(workload, batch, f"proof/{seed}/{attempt}", initial, parts, held)
+            return _drawn(workload, batch, f"proof/{seed}/{attempt}", initial, parts, shares, held)
     raise NoStart(f"each of {_TRIES} starts came too near to a kink")
 
 
@@ -152,6 +155,7 @@ def _drawn(
     name: str,
     initial: Mapping[str, Array],
     parts: int,
+    shares: int,
     held: str,
 ) -> Start:
     last = sites(workload.network)[-1]
@@ -164,8 +168,11 @@ def _drawn(
         for _ in range(UPDATES)
     ]
     targets = [_targets(workload, f"{name}/{number}", batch) for number in range(UPDATES)]
+    if shares > 1:
+        targets = [_masked_alike(target) for target in targets]
     if not has_dropout(workload.network):
-        raised.state[bias] = draws.to(held, raised.state[bias] - output.mean(axis=0))
+        if _is_shifted(last):
+            raised.state[bias] = draws.to(held, raised.state[bias] - output.mean(axis=0))
         return Start(raised.state, pictures, batches, targets, {}, [None] * UPDATES, parts)
     # The first and the third update have the same living sample: their masks must differ.
     lives = (batch - 1, 0, batch - 1)
@@ -197,8 +204,8 @@ def _walked(
     A large picture has so many windows that few starts would pass with all of theirs at once.
     """
     times = np.bincount(np.concatenate(filled)).astype(np.float64)
-    shape = (len(times), *workload.network.input)
-    pictures = draws.to(held, draws.normal(f"{name}/pictures", shape))
+    drawn = draws.inputs(workload.network, f"{name}/pictures", len(times))
+    pictures = np.asarray(_rounded(drawn, held), np.float64)
     ordinary = _ordinary(workload, name, initial, held)
     for attempt in range(_REDRAWN):
         raised = Raised(workload.network, dict(ordinary), name, times, len(filled), held)
@@ -209,8 +216,14 @@ def _walked(
                 raise
             for one in near.samples:
                 again = f"{name}/pictures/{attempt}/{one}"
-                pictures[one] = draws.to(held, draws.normal(again, workload.network.input))
+                drawn = draws.inputs(workload.network, again, 1)
+                pictures[one] = _rounded(drawn, held)[0]
     raise TooNear("its windows")
+
+
+def _is_shifted(last: Site) -> bool:
+    """Tell whether a bias moves each of a network's outputs alone."""
+    return isinstance(last.layer, Dense) and last.layer.bias
 
 
 def _filled(chance: np.random.Generator, each: int, most: int, parts: int) -> list[list[int]]:
@@ -255,6 +268,13 @@ def _ordinary(
 def _rounded(values: Any, held: str) -> Any:
     """Round numbers; tokens are as they are."""
     return values if values.dtype.kind == "i" else draws.to(held, values)
+
+
+def _masked_alike(targets: Any) -> Any:
+    """Mask the same positions in all samples: only then is a mean of ranks' means that of all."""
+    if targets.ndim > 1:
+        targets[:, targets[0] == MASKED] = MASKED
+    return targets
 
 
 def _targets(workload: Training, name: str, batch: int) -> Any:

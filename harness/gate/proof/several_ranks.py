@@ -17,6 +17,7 @@ from harness.gate.proof.expected_updates import Gradients
 from harness.gate.proof.given_back import thinned_further
 from harness.gate.proof.moments import Update, gradient_of
 from harness.gate.proof.untrained import Untrained
+from harness.worker.network.layers import Dense
 from harness.worker.network.shapes import sites, statistic_shapes
 from harness.worker.network.workload import Training
 
@@ -54,8 +55,11 @@ class Ranks:
 
     def sharing(self, workload: Training, expected: Gradients) -> str | None:
         """Say how a wrong gradient was made from those of all ranks, if that shows."""
-        count, found = len(self.updates), _of_last_bias(workload, self.updates[0])
+        count = len(self.updates)
         if count == 1 or len(expected.slopes) == 1:  # of the one sample that has a gradient
+            return None
+        found = _of_last_bias(workload, self.updates[0])
+        if found is None:
             return None
         own = _own_gradients(expected, count)
         for number, alone in enumerate(own):
@@ -68,10 +72,10 @@ class Ranks:
         return None
 
     def _keep_their_own(self, workload: Training, expected: Gradients) -> bool:
+        found = [_of_last_bias(workload, one) for one in self.updates]
         own = _own_gradients(expected, len(self.updates))
         return all(
-            _is_near(_of_last_bias(workload, one), alone)
-            for one, alone in zip(self.updates, own, strict=True)
+            one is not None and _is_near(one, alone) for one, alone in zip(found, own, strict=True)
         )
 
 
@@ -88,8 +92,12 @@ def _own_gradients(expected: Gradients, count: int) -> Array:
     return np.stack([count * part.sum(axis=0) for part in np.split(expected.slopes, count)])
 
 
-def _of_last_bias(workload: Training, one: Update) -> Array:
-    return gradient_of(workload, f"{sites(workload.network)[-1].path}/bias", one)
+def _of_last_bias(workload: Training, one: Update) -> Array | None:
+    """Give the gradient that says whose samples an update saw, if the last layer has a bias."""
+    last = sites(workload.network)[-1]
+    if not isinstance(last.layer, Dense) or not last.layer.bias:
+        return None
+    return gradient_of(workload, f"{last.path}/bias", one)
 
 
 def _is_near(found: Array, right: Array) -> bool:

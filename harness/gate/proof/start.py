@@ -127,7 +127,8 @@ class Raised:
             body = self._row(layer.body, f"{path}/", x)
             return body * self._row(layer.gate, f"{path}/", x)
         if isinstance(layer, Heads):
-            raise NoStart(f"{path} gives two outputs")
+            first = self._row(layer.positions, f"{path}/", x).reshape(len(x), -1)
+            return np.concatenate([first, self._row(layer.sample, f"{path}/", x)], axis=1)
         if isinstance(layer, (ReLU, LeakyReLU)):
             x = self._raised(path, x, getattr(layer, "slope", 0.0))
         if isinstance(layer, MaxPool):

@@ -48,7 +48,7 @@ class RankTrials:
         """Run a trial and judge its updates."""
         own = framework_info(name).strategy(strategy)
         parts = norm_parts(network.WORKLOAD, scale.devices, sync_batch_norm=own.sync_batch_norm)
-        start = self._start(network, scale.batch_per_step, seed, parts)
+        start = self._start(network, scale.batch_per_step, seed, parts, scale.devices)
         place, environment = self._fresh("ranks"), name
         if own.environment is None:
             framework(name)
@@ -88,10 +88,10 @@ class RankTrials:
             network.WORKLOAD, precision, asked, made, further=further, called=called
         )
 
-    def _start(self, network: ModuleType, batch: int, seed: int, parts: int) -> Path:
-        key = (network.__name__, batch, seed, parts)
+    def _start(self, network: ModuleType, batch: int, seed: int, parts: int, shares: int) -> Path:
+        key = (network.__name__, batch, seed, parts, shares)
         if key not in self._given:
             place = self._fresh("given")
-            request.write_given(network.WORKLOAD, batch, seed, place, parts=parts)
+            request.write_given(network.WORKLOAD, batch, seed, place, parts=parts, shares=shares)
             self._given[key] = place
         return self._given[key]

@@ -19,35 +19,40 @@ from tests import needs
 from tests.gate.proof import dropping, inverting
 from tests.gate.proof.conftest import SEEDS, bar
 from tests.gate.proof.free_checks import seen
-from workloads import tinycnn, tinyvit
+from workloads import tinybert, tinycnn, tinygpt, tinyllama, tinyvit
 
 pytestmark = pytest.mark.framework
 
-NETWORKS = {"tinycnn": tinycnn, "dropping": dropping, "inverting": inverting}
+PICTURES = {"tinycnn": tinycnn, "dropping": dropping, "inverting": inverting}
+TEXTS = {"tinygpt": tinygpt, "tinyllama": tinyllama, "tinybert": tinybert}
+NETWORKS = {**PICTURES, **TEXTS}
 TWINS = {"tinyvit": tinyvit}
-PURE = ("tinycnn", "tinyvit", "dropping")
-"""tinygpt gets no proof: its last layer is tied."""
+PURE = ("tinycnn", "tinyvit", "dropping", *TEXTS)
 DROPPING = ("dropping", "inverting")
 WAYS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "torch": ("torch", {}, tuple(NETWORKS)),
     "jax": ("jax", {}, tuple(NETWORKS)),
     "tensorflow": ("tensorflow", {}, tuple(NETWORKS)),
     "keras": ("keras", {}, tuple(NETWORKS)),
-    "torch, compiled": ("torch", {"compiled": True}, ("tinycnn", "dropping")),
+    "torch, compiled": ("torch", {"compiled": True}, ("tinycnn", "dropping", "tinygpt")),
     "tensorflow, XLA": ("tensorflow", {"compiled": True}, ("tinycnn", "dropping")),
     "keras, XLA": ("keras", {"compiled": True}, ("tinycnn", "dropping")),
-    "torch, bf16": ("torch", {"precision": "bf16"}, ("tinycnn",)),
-    "jax, bf16": ("jax", {"precision": "bf16"}, ("tinycnn",)),
+    "torch, bf16": ("torch", {"precision": "bf16"}, ("tinycnn", *TEXTS)),
+    "jax, bf16": ("jax", {"precision": "bf16"}, ("tinycnn", *TEXTS)),
     "torch, bf16-pure": ("torch", {"precision": "bf16-pure"}, PURE),
     "jax, bf16-pure": ("jax", {"precision": "bf16-pure"}, PURE),
-    "tensorflow, bf16": ("tensorflow", {"precision": "bf16"}, ("tinycnn",)),
-    "keras, bf16": ("keras", {"precision": "bf16"}, ("tinycnn",)),
-    "tinygrad": ("tinygrad", {}, ("tinycnn", "dropping")),
+    "tensorflow, bf16": ("tensorflow", {"precision": "bf16"}, ("tinycnn", "tinygpt")),
+    "keras, bf16": ("keras", {"precision": "bf16"}, ("tinycnn", "tinygpt")),
+    "tinygrad": ("tinygrad", {}, ("tinycnn", "dropping", *TEXTS)),
 }
 """How a network is trained: the framework, what a trial is asked, and the networks shown."""
 ACCUMULATING = ("torch", "jax", "tensorflow")
 IN_CI = {
-    *((way, network, seed) for way in ("torch", "jax") for network in NETWORKS for seed in (1, 2)),
+    *((way, network, seed) for way in ("torch", "jax") for network in PICTURES for seed in (1, 2)),
+    *((way, network, 1) for way in ("torch", "jax") for network in TEXTS),
+    ("tensorflow", "tinygpt", 1),
+    ("keras", "tinygpt", 1),
+    ("tinygrad", "tinygpt", 1),
     ("tensorflow", "dropping", 1),
     ("keras", "tinycnn", 1),
     ("torch, bf16", "tinycnn", 1),

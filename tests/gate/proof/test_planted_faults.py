@@ -27,12 +27,12 @@ from tests.gate.proof.planted import (
     subtle_on_jax,
     subtle_on_torch,
 )
-from workloads import tinycnn, tinyvit
+from workloads import tinycnn, tinygpt, tinyvit
 
 pytestmark = pytest.mark.framework
 
 NETWORKS = {"tinycnn": tinycnn, "dropping": dropping, "inverting": inverting}
-PLANTED_IN = {**NETWORKS, "adam": adam, "tinyvit": tinyvit}
+PLANTED_IN = {**NETWORKS, "adam": adam, "tinyvit": tinyvit, "tinygpt": tinygpt}
 PLANTED: dict[str, ModuleType] = {
     "torch": subtle_on_torch,
     "jax": subtle_on_jax,
@@ -69,6 +69,8 @@ COUNTED = {
     "training that stops after twelve steps",
     "forward only",
     "half the batch",
+    "half of the texts",
+    "the second half of each text left out",
     "the first eight samples",
     "the first eight samples where it drops",
     "pictures of half the size",

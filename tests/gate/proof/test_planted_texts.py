@@ -24,6 +24,7 @@ def test_a_fault_changes_what_stands_in_its_file_into_another_program(table: str
     for name, (_, file, (old, new), _) in faults.items():
         text = (ROOT / folder / file).read_text("utf-8")
         assert old in text, f"{name}: {file} has changed"
+        assert old != new, f"{name} plants nothing"
         compile(text.replace(old, new), f"{name}: {file}", "exec")
 
 

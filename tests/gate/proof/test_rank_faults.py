@@ -16,7 +16,7 @@ from tests.gate.proof.conftest import SEEDS, bar
 from tests.gate.proof.planted import ranks_of_jax, ranks_of_tensorflow, ranks_of_torch
 from tests.gate.proof.planted.fault import Fault
 from tests.gate.proof.rank_trials import PLATFORM, RankTrials
-from workloads import tinycnn
+from workloads import tinycnn, tinygpt
 
 pytestmark = [pytest.mark.framework, pytest.mark.timeout(300)]
 
@@ -129,3 +129,20 @@ def test_eight_ranks_on_one_sample_each_are_proved(
 ) -> None:
     scale = Scale(ranks_per_node=8)
     assert trials.prove(name, strategy, tinycnn, scale=scale).error < 1e-3
+
+
+@pytest.mark.parametrize("each", [8, 1])
+@pytest.mark.parametrize(
+    ("name", "strategy"),
+    [
+        ("torch", "ddp"),
+        pytest.param("jax", "data-parallel", marks=pytest.mark.long),
+        pytest.param("tensorflow", "multiworker", marks=pytest.mark.long),
+    ],
+)
+def test_two_ranks_on_texts_are_proved(
+    name: str, strategy: str, each: int, trials: RankTrials
+) -> None:
+    """Of which some positions are masked: ranks take the mean each of its own."""
+    scale = Scale(ranks_per_node=2, batch_per_device=each)
+    assert trials.prove(name, strategy, tinygpt, scale=scale).error < 1e-3

@@ -41,6 +41,13 @@ MEAN = "return -jnp.sum(jnp.take_along_axis(logarithms, target[:, None], axis=1)
 FAULTS: dict[str, Fault] = {
     **on_jax.FAULTS,
     "half the batch": batch("given.input[::2]", "given.target[::2]"),
+    "half of the texts": ("tinygpt", *batch("given.input[::2]", "given.target[::2]")[1:]),
+    "attention that sees ahead": (
+        "tinygpt",
+        "lowering/sequences.py",
+        ("    if layer.causal:", "    if False:"),
+        "the gradient of ",
+    ),
     "the last sample left out": batch("given.input[:-1]", "given.target[:-1]"),
     "labels that are all 0": batch("given.input", "0 * given.target"),
     "labels of other samples": batch("given.input", "given.target[::-1]"),

@@ -30,6 +30,11 @@ def batch(how: str, words: str = "the gradient of ") -> Fault:
     return "tinycnn", "activity.py", (STEP, STEP.replace("*self.batch", how)), words
 
 
+def texts(how: str) -> Fault:
+    """Step on something else than the batch of texts."""
+    return ("tinygpt", *batch(how)[1:])
+
+
 def update(how: str, words: str) -> Fault:
     """Update otherwise from the gradients."""
     return "tinycnn", "training.py", (UPDATE, PASSES + how), words
@@ -118,9 +123,9 @@ FAULTS: dict[str, Fault] = {
         "            group['lr'] = full * min(1.0, self.taken / 1000)\n" + OPTIMISER_STEP,
         "times as far as its rate says",
     ),
-    "a loss that is maximised": sgd("fused", "maximize=True, fused", "-1 times what it should be"),
+    "a loss that is maximised": sgd("**how", "maximize=True, **how", "-1 times what it should be"),
     "a momentum that looks ahead": sgd(
-        "fused", "nesterov=True, fused", "does not move as the optimiser's rule says"
+        "**how", "nesterov=True, **how", "does not move as the optimiser's rule says"
     ),
     "a rate that is 1 % too high": sgd("lr=rate", "lr=1.01 * rate", "1.01 times as far"),
     "a momentum that is 1 % too low": sgd("rule.momentum", "0.891", "momentum is 0.891 where 0.9"),
@@ -165,6 +170,15 @@ FAULTS: dict[str, Fault] = {
         "training.py",
         ("torch.optim.AdamW(", "torch.optim.Adam("),
         "the gradient of |does not move as",
+    ),
+    "half of the texts": texts("*(one[::2] for one in self.batch)"),
+    "the second half of each text left out": texts("*(one[:, :32] for one in self.batch)"),
+    "targets of other texts": texts("self.batch[0], self.batch[1].flip(0)"),
+    "attention that sees ahead": (
+        "tinygpt",
+        "lowering/sequences.py",
+        ("is_causal=layer.causal", "is_causal=False"),
+        "the gradient of ",
     ),
     "gradients that are not clipped": (
         "tinyvit",
