@@ -17,7 +17,6 @@ from harness.gate.proof.expected_updates import Gradients
 from harness.gate.proof.given_back import thinned_further
 from harness.gate.proof.moments import Update, gradient_of
 from harness.gate.proof.untrained import Untrained
-from harness.worker.network.layers import Dense
 from harness.worker.network.shapes import sites, statistic_shapes
 from harness.worker.network.workload import Training
 
@@ -58,7 +57,7 @@ class Ranks:
         count = len(self.updates)
         if count == 1 or len(expected.slopes) == 1:  # of the one sample that has a gradient
             return None
-        found = _of_last_bias(workload, self.updates[0])
+        found = _of_last_bias(workload, self.updates[0], expected)
         if found is None:
             return None
         own = _own_gradients(expected, count)
@@ -72,7 +71,7 @@ class Ranks:
         return None
 
     def _keep_their_own(self, workload: Training, expected: Gradients) -> bool:
-        found = [_of_last_bias(workload, one) for one in self.updates]
+        found = [_of_last_bias(workload, one, expected) for one in self.updates]
         own = _own_gradients(expected, len(self.updates))
         return all(
             one is not None and _is_near(one, alone) for one, alone in zip(found, own, strict=True)
@@ -92,12 +91,12 @@ def _own_gradients(expected: Gradients, count: int) -> Array:
     return np.stack([count * part.sum(axis=0) for part in np.split(expected.slopes, count)])
 
 
-def _of_last_bias(workload: Training, one: Update) -> Array | None:
-    """Give the gradient that says whose samples an update saw, if the last layer has a bias."""
-    last = sites(workload.network)[-1]
-    if not isinstance(last.layer, Dense) or not last.layer.bias:
+def _of_last_bias(workload: Training, one: Update, expected: Gradients) -> Array | None:
+    """Give the gradient that says whose samples an update saw, if outputs have a bias each."""
+    name = f"{sites(workload.network)[-1].path}/bias"
+    if name not in one.before or one.before[name].shape != expected.slopes.shape[1:]:
         return None
-    return gradient_of(workload, f"{last.path}/bias", one)
+    return gradient_of(workload, name, one)
 
 
 def _is_near(found: Array, right: Array) -> bool:
