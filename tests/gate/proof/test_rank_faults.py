@@ -131,7 +131,7 @@ def test_eight_ranks_on_one_sample_each_are_proved(
     assert trials.prove(name, strategy, tinycnn, scale=scale).error < 1e-3
 
 
-@pytest.mark.parametrize("each", [8, 1])
+@pytest.mark.parametrize("each", [pytest.param(8, marks=pytest.mark.long), 1])
 @pytest.mark.parametrize(
     ("name", "strategy"),
     [
