@@ -16,8 +16,9 @@ from math import exp
 from pathlib import Path
 from typing import Any
 
-from harness.store.layout import VERSION, RunPaths, TrialName
+from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import Ended, Outcome, RankEnd, write_outcome
+from harness.store.paths.run_format import VERSION
 from harness.worker import events as event_format
 from harness.worker.job import Job, Span
 from harness.worker.job import text as job_text

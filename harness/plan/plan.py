@@ -20,7 +20,7 @@ from harness.plan.resolve import Resolved, Resolver
 from harness.plan.rules.input_rules import held_in_buffers
 from harness.platform.platform import Platform
 from harness.stats.answers import FEWEST_BLOCKS
-from harness.store.layout import VERSION
+from harness.store.paths.run_format import VERSION
 from harness.store.typed import read
 from harness.study.factors import FACTORS, IN_CELL
 from harness.study.matrix import Selection

@@ -30,7 +30,8 @@ from harness.run.provenance import provenance
 from harness.run.storage.tiers import create_command, data_sets
 from harness.run.trials.prepared import Prepared
 from harness.store.gate_results import SEALS
-from harness.store.layout import VERSION, RunPaths
+from harness.store.layout import RunPaths
+from harness.store.paths.run_format import VERSION
 from harness.store.run_code import TRUSTED, digest_of, payload_digest
 from harness.store.run_directory.identity import Identity
 from harness.store.run_directory.opening import creating, stored_plan

@@ -10,7 +10,6 @@ import importlib
 import os
 import sys
 import time
-import traceback
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from harness.worker import external_loop, feed, loop, place
@@ -285,15 +284,9 @@ def main(path: str) -> int:
 
 
 def _fail(events: Events, kind: str, fault: BaseException) -> int:
-    from harness.worker.redaction.redact import redact_text, secrets_of
+    from harness.worker.redaction.failure import tell  # as a rule nothing fails
 
-    known = secrets_of(os.environ)
-    trace = redact_text(traceback.format_exc(), known)
-    sys.stderr.write(trace)
-    message = "{}: {}".format(type(fault).__name__, fault) if kind == "error" else str(fault)
-    message = redact_text(message, known)
-    events.say("failed", kind=kind, message=message or type(fault).__name__, trace=trace)
-    events.close()
+    tell(events, kind, fault)
     return FAILED
 
 

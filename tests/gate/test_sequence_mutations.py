@@ -135,8 +135,8 @@ MISTAKES = {
         "torch": (
             TORCH_WORDS,
             (
-                "norms.RMSNorm(site.input[-1], eps=layer.epsilon)",
-                "norms.RMSNorm(site.input[-1], eps=0.0)",
+                "nn.RMSNorm(site.input[-1], eps=layer.epsilon)",
+                "nn.RMSNorm(site.input[-1], eps=0.0)",
             ),
             "mix/rms: output",
         ),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from harness.exact.layer import Array
 from harness.gate.proof.expected_updates import Gradients
+from harness.worker.network.precisions import precision_of
 from harness.worker.network.shapes import parameter_shapes, sites
 from harness.worker.network.workload import Training
 
@@ -25,8 +26,8 @@ _MIDDLE = 5e-5
 """In fp32 half of the tensors are 3e-6 to 7e-6 off, as a norm; exchanged in fp16 each is 2e-4."""
 _CANCELLED = 1e-2
 """A gradient that is so small a share of its terms is mostly their rounding."""
-_CANCELLED_NARROW = 2 * 2.0**-8 / LENGTH
-"""The same of terms that are bfloat16: each twice rounded, they move a sum by ``LENGTH`` of it."""
+_CANCELLED_PURE = 2 * 2.0**-8 / LENGTH
+"""The same where nothing is wider than bfloat16: terms twice rounded move a sum so far."""
 
 
 def allowed(workload: Training, precision: str) -> float:
@@ -56,7 +57,8 @@ def gradient_error(
     if precision in TOLERANCES:
         return float(np.max(np.abs(found - right))) / size if size else float(np.any(found))
     length = float(np.linalg.norm(right))
-    if length <= _CANCELLED_NARROW * size:
+    cancelled = _CANCELLED_PURE if precision_of(precision).is_pure else _CANCELLED
+    if length <= cancelled * size:
         return 0.0
     cosine = float(found @ right) / (length * (float(np.linalg.norm(found)) or 1.0))
     if abs(float(np.linalg.norm(found)) / length - 1) > LENGTH or cosine < COSINE:

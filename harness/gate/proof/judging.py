@@ -191,9 +191,8 @@ def _compare(
             faults.append((name, max(off, most)))
         worst = max(worst, off)
     if faults:
-        shared = ranks.sharing(workload, expected) or _norms(
-            workload, precision, start, ranks, expected
-        )
+        shared = ranks.sharing(workload, expected)
+        shared = shared or _norms(workload, precision, start, ranks, expected)
         raise Untrained(shared or _named(workload, precision, one, expected, faults))
     if (rounded := rounding(workload, gradients, expected, precision)) is not None:
         words = f"{rounded:.0e} off each in update {one.number}"
@@ -266,6 +265,8 @@ def _named(
 ) -> str:
     """Say what is wrong with moments: a share of momentum or decay, or the gradient itself."""
     for name, off in faults:
+        if not expected.sizes[name]:
+            continue  # where nothing is due, nothing is a share of it
         if words := _share(workload, precision, one, expected, name, off):
             return words
     name, off = faults[0]

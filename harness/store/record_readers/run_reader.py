@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DamagedFile, RunError
-from harness.store.layout import VERSION, RunPaths, up_to_date
+from harness.store.layout import RunPaths
 from harness.store.paths.names import path_part
+from harness.store.paths.run_format import VERSION, up_to_date
 from harness.store.records import CellRecord, Hole, RunInfo, RunRecord
 from harness.store.run_directory.session_log import damaged_lines
 from harness.store.typed import damage, read

@@ -12,8 +12,9 @@ from harness import locks
 from harness.errors import RunError
 from harness.locks import Holder
 from harness.store.files import explained
-from harness.store.layout import VERSION, RunPaths, up_to_date
+from harness.store.layout import RunPaths
 from harness.store.paths import handles
+from harness.store.paths.run_format import VERSION, up_to_date
 from harness.store.run_directory.identity import new_identity
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.framework
 WIDE = "is held in more digits than bfloat16 has"
 MASTERS = {
     "torch": {
-        on_torch.FOLDER + "training.py": ("hold(self.network, settings.held)", "pass"),
+        on_torch.FOLDER + "training.py": ("narrow(self.network)", "pass"),
         on_torch.FOLDER + "settings.py": (
             'AUTOCAST = {"bf16"',
             'AUTOCAST = {"bf16-pure": torch.bfloat16, "bf16"',

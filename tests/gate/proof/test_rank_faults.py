@@ -100,6 +100,11 @@ def test_ranks_that_train_together_are_proved(
 
 
 SEEDED = [("torch", "ddp"), ("jax", "data-parallel"), ("tensorflow", "multiworker")]
+IN_SHORT, *IN_LONG = SEEDED
+EACH = pytest.mark.parametrize(
+    ("name", "strategy"),
+    [IN_SHORT, *(pytest.param(*one, marks=pytest.mark.long) for one in IN_LONG)],
+)
 
 
 @pytest.mark.long
@@ -116,14 +121,7 @@ def test_two_ranks_are_proved_from_each_seed(
     assert error < bar("fp32")
 
 
-@pytest.mark.parametrize(
-    ("name", "strategy"),
-    [
-        ("torch", "ddp"),
-        pytest.param("jax", "data-parallel", marks=pytest.mark.long),
-        pytest.param("tensorflow", "multiworker", marks=pytest.mark.long),
-    ],
-)
+@EACH
 def test_eight_ranks_on_one_sample_each_are_proved(
     name: str, strategy: str, trials: RankTrials
 ) -> None:
@@ -132,14 +130,7 @@ def test_eight_ranks_on_one_sample_each_are_proved(
 
 
 @pytest.mark.parametrize("each", [pytest.param(8, marks=pytest.mark.long), 1])
-@pytest.mark.parametrize(
-    ("name", "strategy"),
-    [
-        ("torch", "ddp"),
-        pytest.param("jax", "data-parallel", marks=pytest.mark.long),
-        pytest.param("tensorflow", "multiworker", marks=pytest.mark.long),
-    ],
-)
+@EACH
 def test_two_ranks_on_texts_are_proved(
     name: str, strategy: str, each: int, trials: RankTrials
 ) -> None:

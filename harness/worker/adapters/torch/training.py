@@ -17,7 +17,7 @@ from harness.worker.adapters.torch.losses import COUNTED, LOSSES
 from harness.worker.adapters.torch.lowering.canonical import given_tensor, made, named
 from harness.worker.adapters.torch.lowering.initial import fill
 from harness.worker.adapters.torch.lowering.network import Lowered
-from harness.worker.adapters.torch.lowering.norms import hold, is_narrow_on_cpu
+from harness.worker.adapters.torch.lowering.norms import is_narrow_on_cpu, narrow
 from harness.worker.adapters.torch.lowering.sequences import prepare
 from harness.worker.adapters.torch.settings import Settings
 from harness.worker.adapters.torch.strategies.strategy import Strategy
@@ -57,8 +57,8 @@ class Trainer:
         self.network.to(settings.device)
         if settings.precision == "float64":
             self.network.double()
-        else:
-            hold(self.network, settings.held)
+        elif settings.held == torch.bfloat16:
+            narrow(self.network)
         if self.format is not None and settings.is_gpu:
             # cuDNN wants weights in the layout too. oneDNN packs them for itself and hands their
             # gradients back channels-first, which torch would have to copy at every step.

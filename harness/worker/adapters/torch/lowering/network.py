@@ -22,7 +22,6 @@ from torch.nn import functional
 
 from harness.worker.adapters.torch.lowering import sequences
 from harness.worker.adapters.torch.lowering.lrn import LocalResponseNorm
-from harness.worker.adapters.torch.lowering.norms import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from harness.worker.adapters.torch.lowering.recomputed import Block
 from harness.worker.adapters.torch.lowering.sequences import SEQUENCE_LAYERS
 from harness.worker.network.blocks import parts
@@ -54,7 +53,7 @@ from harness.worker.network.words import lowering_of
 CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 MAX_POOLS = {1: nn.MaxPool1d, 2: nn.MaxPool2d, 3: nn.MaxPool3d}
 AVERAGE_POOLS = {1: nn.AvgPool1d, 2: nn.AvgPool2d, 3: nn.AvgPool3d}
-NORMS: Dict[int, Any] = {0: BatchNorm1d, 1: BatchNorm1d, 2: BatchNorm2d, 3: BatchNorm3d}
+NORMS = {0: nn.BatchNorm1d, 1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
 
 # Their backward pass does not look at their output, so the next layer may overwrite it.
 OUTPUT_UNUSED = (Conv, Dense, BatchNorm, MaxPool, AveragePool, GlobalAverage, Residual, LRN, Scale)

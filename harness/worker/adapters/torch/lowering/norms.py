@@ -6,12 +6,13 @@ statistics if scale and shift are float32 too, so these are widened on the way, 
 
 On a CPU torch adds up in bfloat16 what comes back for a token's row, which ends at 512 of a
 thousand ones, and for a norm of positions' scale and shift: there these are widened, too. A GPU's
-kernels add up in float32 by themselves.
+kernels add up in float32 by themselves. Layers get these forward passes where weights are narrow;
+everywhere else they are torch's own, with nothing around them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Mapping
 
 import torch
 from torch import nn
@@ -24,9 +25,6 @@ class _WideStatistics:
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         """Normalise a batch."""
         kept = self.running_mean.dtype
-        if self.weight.dtype == kept:
-            plain: torch.Tensor = super().forward(x)  # type: ignore[misc]
-            return plain
         return functional.batch_norm(
             x,
             self.running_mean,
@@ -56,8 +54,6 @@ class Embedding(nn.Embedding):
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """Take each token's row."""
-        if not is_narrow_on_cpu(self.weight):
-            return super().forward(tokens)
         return functional.embedding(tokens, self.weight.float()).to(self.weight.dtype)
 
 
@@ -66,8 +62,6 @@ class LayerNorm(nn.LayerNorm):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Normalise a batch."""
-        if not is_narrow_on_cpu(self.weight):
-            return super().forward(x)
         bias = None if self.bias is None else self.bias.float()
         shape = self.normalized_shape
         wide = functional.layer_norm(x.float(), shape, self.weight.float(), bias, self.eps)
@@ -79,8 +73,6 @@ class RMSNorm(nn.RMSNorm):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Normalise a batch."""
-        if not is_narrow_on_cpu(self.weight):
-            return super().forward(x)
         shape = list(self.normalized_shape)
         return functional.rms_norm(x.float(), shape, self.weight.float(), self.eps).to(x.dtype)
 
@@ -90,9 +82,25 @@ def is_narrow_on_cpu(weight: torch.Tensor) -> bool:
     return weight.dtype == torch.bfloat16 and not weight.is_cuda
 
 
-def hold(network: nn.Module, held: torch.dtype) -> None:
-    """Hold what a network learns in a type, and running statistics as they are."""
+_WIDE: Mapping[type, type] = {
+    nn.BatchNorm1d: BatchNorm1d,
+    nn.BatchNorm2d: BatchNorm2d,
+    nn.BatchNorm3d: BatchNorm3d,
+}
+_WIDE_ON_CPU: Mapping[type, type] = {
+    nn.Embedding: Embedding,
+    nn.LayerNorm: LayerNorm,
+    nn.RMSNorm: RMSNorm,
+}
+
+
+def narrow(network: nn.Module) -> None:
+    """Hold what a network learns in bfloat16, and running statistics as they are."""
     statistics = {name: buffer.dtype for name, buffer in network.named_buffers()}
-    network.to(held)
+    network.to(torch.bfloat16)
     for name, buffer in network.named_buffers():
         buffer.data = buffer.data.to(statistics[name])
+    on_cpu = any(map(is_narrow_on_cpu, network.parameters()))
+    wide = {**_WIDE, **(_WIDE_ON_CPU if on_cpu else {})}
+    for module in network.modules():
+        module.__class__ = wide.get(type(module), type(module))

@@ -19,7 +19,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from harness.worker.adapters.torch.lowering import norms
 from harness.worker.network.sequence_layers import (
     GELU,
     Attention,
@@ -228,15 +227,15 @@ def prepare(network: nn.Module, device: torch.device, dtype: torch.dtype) -> Non
 
 
 SEQUENCE_LAYERS: Dict[type, Callable[[Any, Site, bool], nn.Module]] = {
-    Embedding: lambda layer, *_: norms.Embedding(layer.vocabulary, layer.features),
+    Embedding: lambda layer, *_: nn.Embedding(layer.vocabulary, layer.features),
     Segments: lambda layer, site, _: AddSegments(layer.count, site.input[-1]),
     Positions: lambda layer, site, _: AddPositions(layer.length, site.input[-1]),
     ClassToken: lambda _, site, __: PutFirst(site.input[-1]),
     ToSequence: lambda *_: PositionsOfImage(),
-    LayerNorm: lambda layer, site, _: norms.LayerNorm(
+    LayerNorm: lambda layer, site, _: nn.LayerNorm(
         site.input[-1], eps=layer.epsilon, bias=layer.bias
     ),
-    RMSNorm: lambda layer, site, _: norms.RMSNorm(site.input[-1], eps=layer.epsilon),
+    RMSNorm: lambda layer, site, _: nn.RMSNorm(site.input[-1], eps=layer.epsilon),
     Attention: lambda layer, site, _: Mix(layer, site.input[0]),
     GELU: lambda layer, *_: nn.GELU(approximate="tanh" if layer.tanh else "none"),
     SiLU: lambda *_: nn.SiLU(),
