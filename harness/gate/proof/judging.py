@@ -264,9 +264,8 @@ def _named(
     faults: Sequence[tuple[str, float]],
 ) -> str:
     """Say what is wrong with moments: a share of momentum or decay, or the gradient itself."""
-    for name, off in faults:
-        if not expected.sizes[name]:
-            continue  # where nothing is due, nothing is a share of it
+    due = [one for one in faults if expected.sizes[one[0]]]  # of nothing, nothing is a share
+    for name, off in due:
         if words := _share(workload, precision, one, expected, name, off):
             return words
     name, off = faults[0]
