@@ -87,16 +87,23 @@ def factor_value(cell: CellResult, name: str) -> Any:
 
 
 def distinguishing_factors(cells: Sequence[CellResult], varied: Sequence[str]) -> tuple[str, ...]:
-    """Choose the factors that distinguish cells; those with few values are dropped first."""
+    """Choose the factors that distinguish cells; those with few values are dropped first.
+
+    Of as many values, what some cells do not state goes before what all do: where only one reads
+    files, its input says more than the state of its cache.
+    """
     values = {name: [repr(factor_value(cell, name)) for cell in cells] for name in varied}
     frameworks = [cell.framework for cell in cells]
 
     def apart(names: Sequence[str]) -> int:
         return len(set(zip(frameworks, *(values[name] for name in names), strict=True)))
 
+    def said(name: str) -> tuple[int, bool]:
+        return len(set(values[name])), repr(None) not in values[name]
+
     kept = list(varied)
     later_first = kept[::-1]
-    for name in sorted(later_first, key=lambda name: len(set(values[name]))):
+    for name in sorted(later_first, key=said):
         rest = [one for one in kept if one != name]
         if len(kept) > _FEW and name not in NAMED_APART and apart(rest) == apart(varied):
             kept = rest

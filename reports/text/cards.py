@@ -181,7 +181,8 @@ def _as_timed(trials: Sequence[TrialResult]) -> str:
     if not counted:
         return "; nothing that was timed counts"
     examined = sum(trial.is_examined for trial in counted)
-    return f", {examined} of {units.counted(len(counted), 'trial')} examined as timed"
+    those = "1 that counts" if len(counted) == 1 else f"{len(counted)} that count"
+    return f"; {examined} of the {those} examined as timed"
 
 
 def _why_counted(verdict: str) -> str:

@@ -13,7 +13,7 @@ PURE = {"torch", "jax"}
 @pytest.mark.parametrize("name", ["torch", "jax", "tensorflow", "keras", "tinygrad", "caffe"])
 def test_fp8_is_left_out_with_one_reason_for_all(name: str) -> None:
     said = framework_info(name).refuses("precision", "fp8")
-    assert said == "fp8 is left out until a GPU proves it, which none has done here"
+    assert said == "fp8 is left out: no GPU has shown yet that what bakeoff makes of it is right"
 
 
 @pytest.mark.parametrize("name", ["tensorflow", "keras", "tinygrad", "caffe", "singa"])

@@ -36,6 +36,7 @@ def recorded(tmp_path: Path) -> Recorded:
         *,
         machine: object = None,
         facts: object = None,
+        idle: slice = slice(0),
     ) -> CellResult:
         paths = RunPaths(write_run(tmp_path, [cell]))
         kept = json.loads(paths.provenance.read_text())
@@ -48,6 +49,9 @@ def recorded(tmp_path: Path) -> Recorded:
             ]
             more = [] if facts is None else [{"event": "facts", "facts": facts}]
             lines = [line for line in events.read_text().splitlines() if "values" not in line]
+            for at in [at for at, line in enumerate(lines) if '"measure"' in line][1:][idle]:
+                window = json.loads(lines[at])
+                lines[at] = json.dumps({**window, "end": window["start"] + 100})
             lines += [json.dumps(one, separators=(",", ":")) for one in (*said, *more)]
             events.write_text("\n".join(lines) + "\n")
         (found,) = read_results([paths.root]).cells
@@ -152,6 +156,11 @@ def test_a_rate_beyond_all_cores_is_impossible(recorded: Recorded) -> None:
 def test_the_floor_that_computes_nothing_may_be_as_fast_as_it_is(recorded: Recorded) -> None:
     cell = replace(TORCH, framework="null", behaviour=replace(TORCH.behaviour, step_s=1e-7))
     assert recorded(cell, machine=MACHINE).rate is not None
+
+
+def test_a_window_beyond_all_cores_is_impossible_in_an_ordinary_trial(recorded: Recorded) -> None:
+    told = evidence(recorded(TORCH, FALLS, machine=MACHINE, idle=slice(20, 23)))
+    assert "images/s in its fastest window cannot be: each takes 54 MFLOP, together" in told
 
 
 def test_a_rate_within_reach_of_fast_convolutions_is_believed(recorded: Recorded) -> None:

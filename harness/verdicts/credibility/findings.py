@@ -38,10 +38,21 @@ def judge_credibility(
             run.info,
             cell,
             rate,
+            _fastest(streams, cell.unit),
             hosts=tuple(record.hosts.values()),
             device_name=streams[0].facts.get("device_name"),
         ),
     )
+
+
+def _fastest(streams: Sequence[Stream], unit: str) -> float | None:
+    """Give the highest rate that any rank had in any window, each of which waits for its steps."""
+    rates = [
+        stream.units[unit] * 1e9 * float((stream.steps[some] / stream.elapsed_ns[some]).max())
+        for stream in streams
+        if unit in stream.units and (some := stream.elapsed_ns > 0).any()
+    ]
+    return max(rates, default=None)
 
 
 def _start(streams: Sequence[Stream]) -> list[Finding]:

@@ -77,21 +77,30 @@ def judge_rate(
     run: RunInfo,
     cell: Rated,
     rate: float | None,
+    fastest: float | None,
     *,
     hosts: Sequence[str],
     device_name: str | None,
 ) -> tuple[Finding, ...]:
-    """Find a rate that implies more operations than can be done; ``hosts`` are the trial's."""
+    """Find a rate that implies more operations than can be done; ``hosts`` are the trial's.
+
+    The ``fastest`` window is held to it too: a trial may work for a part of its time only.
+    """
     each = _operations(cell)
     if rate is None or each is None:
         return ()
     bound = _bound(run, cell, hosts, device_name)
     room = THRESHOLDS["room"].value
-    if bound is None or each * rate <= room * bound.flops:
+    if bound is None:
+        return ()
+    when, most = "", room * bound.flops / each
+    if rate <= most and fastest is not None:
+        when, rate = " in its fastest window", fastest
+    if rate <= most:
         return ()
     text = (
-        f"{rate:,.0f} {cell.unit}/s cannot be: each takes {units.scaled(each, 'FLOP')}, together "
-        f"{units.scaled(each * rate, 'FLOP/s')}, and {bound.words} do at most "
+        f"{rate:,.0f} {cell.unit}/s{when} cannot be: each takes {units.scaled(each, 'FLOP')}, "
+        f"together {units.scaled(each * rate, 'FLOP/s')}, and {bound.words} do at most "
         f"{units.scaled(bound.flops, 'FLOP/s')} ({room:g} times as much with the fastest known "
         "convolutions)"
     )
