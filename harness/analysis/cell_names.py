@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.analysis import numbers
+from harness.study.factors import goes_without_saying
 from harness.verdicts.results import CellResult
 
 NAMED_APART = frozenset({"workload", "framework", "strategy"})
@@ -30,7 +31,11 @@ _SILENT = frozenset(
 _PLAIN_WITHOUT = frozenset({"compile", "decode", "container", "recompute"})
 """Beside "torch compiled", "torch" says enough."""
 _FEW = 2
-"""So many factors are always said; more only where cells are not told apart without them."""
+"""So many factors are always said, whatever their values; more only where cells are not told apart
+without them, and then none that stands at its default.
+"""
+_UNPARTED = 3
+"""So many words are read with nothing between them."""
 
 
 def in_order(values: Iterable[Any]) -> list[Any]:
@@ -110,21 +115,26 @@ def distinguishing_factors(cells: Sequence[CellResult], varied: Sequence[str]) -
     return tuple(sorted(kept, key=lambda name: name not in _SAYS_ITSELF))
 
 
-def name_of(cell: CellResult, names: Sequence[str]) -> str:
-    """Name a cell by these factors: ``torch bf16``, ``torch · batch 64 · 2 nodes``."""
+def name_of(cell: CellResult, names: Sequence[str], among: Sequence[str] = ()) -> str:
+    """Name a cell by these factors: ``torch bf16``, ``torch · batch 64 · 2 nodes``.
+
+    ``among`` are those that cells beside it are named by, where these are only some of them.
+    """
+    has_many = len({*(among or names)} - NAMED_APART) > _FEW
     words = [
         _words(cell, name, names)
         for name in names
         if name not in NAMED_APART
         and not (factor_value(cell, name) is False and name in _PLAIN_WITHOUT)
+        and not (has_many and goes_without_saying(name, factor_value(cell, name)))
     ]
     if "strategy" in names and cell.strategy != "none":
         words.insert(0, cell.strategy)
     words = [word for word in words if word]
     if cell.framework != "null" or not words:  # it is none at all
         words.insert(0, cell.framework)
-    long = sum(" " in word for word in words)
-    return (" · " if long > 1 else " ").join(words)
+    are_many = len(words) > _UNPARTED or sum(" " in word for word in words) > 1
+    return (" · " if are_many else " ").join(words)
 
 
 def _words(cell: CellResult, name: str, names: Sequence[str]) -> str:

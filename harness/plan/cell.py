@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.study.factors import FACTORS, OF_INPUT
+from harness.study.factors import FACTORS, OF_INPUT, goes_without_saying
 from harness.toml.values import Value
 from harness.worker.scale import FACTORS as OF_SCALE
 from harness.worker.scale import Scale
@@ -17,6 +17,8 @@ KEY_LENGTH = 16
 _SPOKEN = frozenset({"attention", "compile_cache", "shuffle"})
 """Choices whose values do not say by themselves what is chosen."""
 
+_FEW = 2
+"""Where more factors than these vary, a label leaves out those at their default."""
 _OF_TEXTS = frozenset({"sequence", "attention"})
 """What is absent where a network, or an adapter, has no say in it."""
 
@@ -118,9 +120,13 @@ def label(
 ) -> str:
     """Label a cell by the factors that vary: ``resnet50 · torch · bf16 · batch 64``."""
     words = [workload, framework]
+    varied = tuple(varied)
+    are_many = len({*varied} - {"workload", "framework", "strategy"}) > _FEW
     for name in varied:
         if name in factors and factors[name] is None and _is_idle(name):
             continue  # it says nothing of such work
+        if are_many and goes_without_saying(name, factors.get(name)) and name in factors:
+            continue
         if name == "devices_per_rank" and factors.get("device") == "cpu":
             words.append(f"logical CPUs per rank {factors[name]}")
         elif name in factors:

@@ -273,6 +273,17 @@ FACTORS: Mapping[str, Factor] = _factors(
 IN_CELL = tuple(name for name in FACTORS if name not in ("workload", "framework", "strategy"))
 """What a cell holds as its factors: all but the three that are fields of their own."""
 
+_ALWAYS_SAID = frozenset(
+    {"workload", "framework", "strategy", "device", "batch", "precision", "input"}
+)
+"""What a cell is looked for by, at its default too."""
+
+
+def goes_without_saying(name: str, value: Any) -> bool:
+    """Whether a value is one that nobody asks about: a factor's default, but for those above."""
+    return name in FACTORS and name not in _ALWAYS_SAID and value == FACTORS[name].default
+
+
 OF_INPUT = (
     *("format", "samples", "reader", "reader_threads", "prefetch", "buffers", "buffer_samples"),
     *("shuffle", "decode", "tier", "cache", "compute", "compute_ms"),

@@ -19,6 +19,8 @@ from harness.verdicts.results import CellResult, Comparison
 
 _TOLD = 3
 """So many comparisons have a sentence where others are only counted."""
+_NAMED = 2
+"""So many cells whose comparison is open are named in a sentence; a ranking lists them all."""
 _CLEAR = {"faster": "faster", "slower": "slower", "same": "equally fast"}
 
 
@@ -27,20 +29,28 @@ def against_reference(ranking: Ranking, reference: CellResult) -> str:
     told = [(c, c.comparison) for c in ranking.cells if c is not reference and c.comparison]
     if not told:
         return ""
-    shown = told if len(told) <= _TOLD + 1 else told[:_TOLD]
+    are_all_shown = len(told) <= _TOLD + 1 or not is_answered(ranking)
+    shown = told if are_all_shown else told[:_TOLD]
     name = ranking.name(reference)
     sentences = [_clear(ranking.name(c), one, name) for c, one in shown if one.answer in _CLEAR]
-    tails: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for cell, one in shown:
         if one.answer not in _CLEAR:
-            tails.setdefault(_why_open(one), []).append(ranking.name(cell))
+            reasons.setdefault(_why_open(one), []).append(ranking.name(cell))
     sentences += [
-        f"Whether {' or '.join(names)} is faster or slower than {name}{tail}"
-        for tail, names in tails.items()
+        f"Whether {_any_of(names, len(told))} is faster or slower than {name} is not known: {why}"
+        for why, names in reasons.items()
     ]
-    if len(shown) < len(told):
+    if not are_all_shown:
         sentences.append(_counted([one for _, one in told[_TOLD:]]))
     return " ".join(sentences)
+
+
+def _any_of(names: Sequence[str], compared: int) -> str:
+    """Name one or two cells; of more say how many of those compared they are."""
+    if len(names) <= _NAMED:
+        return " or ".join(names)
+    return f"any of {'the other ' if len(names) == compared else ''}{len(names)}"
 
 
 def of_pairs(ranked: Sequence[Ranking], told: Sequence[str]) -> list[tuple[str, str]]:
@@ -91,7 +101,7 @@ def basis(results: Results, ranked: Sequence[Ranking]) -> str:
         return ""
     least, most = (choose(one.blocks for one in every) for choose in (min, max))
     blocks = counted(most, "block") if least == most else f"{least} to {counted(most, 'block')}"
-    where = f"Measured on {_machine(results.runs[0])} in {blocks}"
+    where = f"Measured on {_machine(results.runs[0])}{f' in {blocks}' if most else ''}"
     # The answer is of effects where there are any, and its intervals are theirs.
     levels = [one.level for one in results.effects.values()]
     levels = levels or [one.interval.level for one in every if one.interval]
@@ -128,16 +138,15 @@ def _clear(name: str, told: Comparison, reference: str) -> str:
 def _why_open(told: Comparison) -> str:
     """Say why a comparison is open, and how many blocks would answer it."""
     if told.answer == "contended":
-        return f" is not known, as somebody else used the machine: {told.why}."
+        return f"somebody else used the machine ({told.why})."
     would = f"; about {told.blocks + told.more_blocks} would" if told.more_blocks else ""
     would_do = f"{would} do" if would else ""
     if not told.blocks:
-        return f" is not known: the only block chose the reference{would_do}."
+        return f"the only block chose the reference{would_do}."
     if told.interval is None:
         few = "1 block is" if told.blocks == 1 else f"{told.blocks} blocks are"
-        return f", {few} too few to tell{would_do}."
-    these = "this 1 block" if told.blocks == 1 else f"these {told.blocks} blocks"
-    return f", {these} cannot tell{would}."
+        return f"{few} too few to tell{would_do}."
+    return f"these {counted(told.blocks, 'block')} cannot tell{would}."
 
 
 def _counted(others: Sequence[Comparison]) -> str:
@@ -147,6 +156,8 @@ def _counted(others: Sequence[Comparison]) -> str:
         for word in _CLEAR.values()
         if counts[word]
     ]
+    if counts[""] == len(others):
+        return f"Of {len(others)} more it is open."
     if counts[""]:
         said.append(f"of {counts['']} it is open")
     return f"Of {len(others)} more, {', '.join(said)}."

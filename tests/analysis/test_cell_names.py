@@ -42,6 +42,20 @@ def test_the_framework_that_is_none_is_not_named_beside_what_was_read():
     assert named(*cells, framework="null") == ["warm cache", "cold cache"]
 
 
+def test_of_many_factors_those_at_their_default_are_left_out():
+    usual = {"batch": 16, "memory_policy": None, "nodes": 1, "peer": True, "threads": None}
+    cells = [usual, *({**usual, **one} for one in ({"threads": 1}, {"nodes": 2}, {"batch": 64}))]
+    cells += [{**usual, "memory_policy": "local"}, {**usual, "peer": False, "nodes": 2}]
+    assert named(*cells) == [
+        "torch batch 16",
+        "torch · batch 16 · 1 thread",
+        "torch · batch 16 · 2 nodes",
+        "torch batch 64",
+        "torch · batch 16 · memory policy local",
+        "torch · batch 16 · 2 nodes · no peer",
+    ]
+
+
 def test_what_cannot_apply_is_not_called_a_default():
     assert factor_words("checkpoint_to", None) == ""
     assert factor_words("checkpoint_every", None) == "no checkpoints"

@@ -108,6 +108,6 @@ def test_the_guess_of_a_cell_that_reads_is_of_whole_epochs(planned: Planned) -> 
 def test_labels_say_what_a_value_is_of(planned: Planned) -> None:
     trains, fed, reads, _, burns, _ = planned(STUDY).cells
     assert trains.label == "tinycnn · torch · synthetic"
-    assert reads.label == "read-small-pictures · torch · prefetch 0 · no compute"
+    assert reads.label == "read-small-pictures · torch · prefetch 0"
     assert burns.label == "read-small-pictures · torch · prefetch 0 · burn · compute ms 20"
     assert "files" in fed.label

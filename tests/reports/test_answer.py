@@ -20,8 +20,8 @@ def test_the_clear_comparison_comes_before_the_doubtful_one():
     assert text == (
         "jax fp32 is 0.800 × as fast as torch fp32 [0.785, 0.815]. "
         "jax bf16 is 0.560 × as fast as torch fp32 [0.545, 0.575]. "
-        "Whether torch bf16 is faster or slower than torch fp32, these 6 blocks cannot tell; "
-        "about 10 would."
+        "Whether torch bf16 is faster or slower than torch fp32 is not known: these 6 blocks "
+        "cannot tell; about 10 would."
     )
 
 
@@ -64,11 +64,20 @@ def test_where_nothing_is_answered_the_open_ones_share_a_sentence():
         answer(here)
         .sentences[0][1]
         .endswith(
-            "Whether fw0 or fw1 is faster or slower than torch, these 6 blocks cannot tell; "
-            "about 10 would."
+            "Whether fw0 or fw1 is faster or slower than torch is not known: these 6 blocks "
+            "cannot tell; about 10 would."
         )
     )
     assert answer(here).sentences[0][1].startswith("fw0 has the highest rate, ")
+
+
+def test_where_nothing_of_many_is_answered_no_sentence_names_them_all():
+    here = of_comparisons(*[samples.comparison("", 1.01, "cannot tell")] * 9)
+    told = answer(here).sentences[0][1].partition(". ")[2]
+    assert told == (
+        "Whether any of the other 9 is faster or slower than torch is not known: "
+        "these 6 blocks cannot tell."
+    )
 
 
 def test_of_many_comparisons_the_fastest_are_told_and_the_others_counted():
@@ -169,7 +178,7 @@ def test_too_few_blocks_are_called_too_few():
         samples.cell("alexnet", "torch", "fp32", 31.0, samples.comparison("", 1.0, "reference")),
     ]
     told = sentence(only(dataclasses.replace(samples.demo(), cells=tuple(cells))))
-    assert told.endswith("3 blocks are too few to tell.")
+    assert told.endswith("is not known: 3 blocks are too few to tell.")
 
 
 def test_top_two_that_are_not_the_reference_are_apart_only_if_their_intervals_are():

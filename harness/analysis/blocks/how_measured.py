@@ -56,7 +56,11 @@ def _sentences(ranking: Ranking) -> Iterator[str]:
         for why in dict.fromkeys(one.alone for one in some if one.alone):
             alone.setdefault(why, []).append(name)
     for why, names in alone.items():
-        yield f"{', '.join(names)} ran alone: {why}."
+        who = ", ".join(names)
+        if len(names) > _NAMED:
+            are_all = len(names) == len(taken)
+            who = "Every cell" if are_all else f"{len(names)} of {len(taken)} cells"
+        yield f"{who} ran alone: {why}."
 
 
 def _with_whom(

@@ -128,7 +128,7 @@ def _layouts(base: CellResult, more: Sequence[CellResult]) -> Iterator[tuple[str
 def _name(ranking: Ranking, cell: CellResult) -> str:
     names = [name for name in ranking.distinguishing if name not in _ALSO_CHANGES]
     machine = f" · {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
-    return name_of(cell, ("strategy", *names)) + machine
+    return name_of(cell, ("strategy", *names), ranking.distinguishing) + machine
 
 
 def scaling_lines(results: Results) -> list[ScalingLine]:
