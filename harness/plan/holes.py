@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from harness.errors import UsageError, nearest
 from harness.plan.resolve import Resolved, Resolver
+from harness.study.factors import FACTORS
 from harness.study.matrix import points
 from harness.study.study import Study
+from harness.toml.document import Place
 from harness.toml.values import Value
 from harness.units import listed
 
 _NAMED = 5
+_ORDER = {name: number for number, name in enumerate(FACTORS)}
+_NEEDED = ("workload", "framework")
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,38 @@ def choose(study: Study, resolver: Resolver) -> Choice:
     )
 
 
+def place_of_fault(study: Study, resolver: Resolver, fallen: Resolved) -> Place | None:
+    """Give the place in a study's file of the value that a cell fell for; None if none did it.
+
+    It is the factor without which the same cell would not have fallen for the same reason; those
+    that say most about little, such as a format, are tried before those that they depend on.
+    """
+    everything = fallen.everything()
+    places = dict(_stated(study, fallen))
+    asked = {name: everything[name] for name in (*_NEEDED, *places)}
+    for name in sorted(places, key=lambda one: _ORDER.get(one, len(_ORDER)), reverse=True):
+        others = {one: value for one, value in asked.items() if one != name}
+        if resolver.resolve(others).why != fallen.why:
+            return places[name]
+    return None
+
+
+def _stated(study: Study, fallen: Resolved) -> Iterator[tuple[str, Place]]:
+    """Name the factors and options that a study states for a cell, with their places."""
+    everything = fallen.everything()
+    matrix = study.matrix
+    tables: list[tuple[Place, Mapping[str, tuple[Value, ...]]]] = [(("matrix",), matrix.axes)]
+    tables += [(("zip", number), one) for number, one in enumerate(matrix.zips)]
+    for number, one in enumerate(matrix.includes):
+        tables.append((("include", number), {name: (value,) for name, value in one.items()}))
+    for at, table in tables:
+        own = {name: values for name, values in table.items() if name in everything}
+        if all(everything[name] in values for name, values in own.items()):
+            for name in own:
+                if name not in _NEEDED:
+                    yield name, (*at, *name.split("."))
+
+
 def grouped(holes: Iterable[Hole]) -> dict[str, tuple[str, ...]]:
     """Give the labels of the holes by their reason, the commonest reason first."""
     found: dict[str, list[str]] = {}
@@ -87,10 +123,17 @@ def grouped(holes: Iterable[Hole]) -> dict[str, tuple[str, ...]]:
 
 
 class NothingLeft(UsageError):
-    """Refuse a study none of whose cells can run; keep them with their reasons."""
+    """Refuse a study none of whose cells can run; keep them with their reasons.
+
+    ``blamed`` says of reasons where in the study the value stands that they are about.
+    """
 
     def __init__(
-        self, study: Study, holes: Sequence[Hole], selectable: Mapping[str, Set[str]]
+        self,
+        study: Study,
+        holes: Sequence[Hole],
+        selectable: Mapping[str, Set[str]],
+        blamed: Mapping[str, str],
     ) -> None:
         self.holes = holes
         if holes:
@@ -103,5 +146,6 @@ class NothingLeft(UsageError):
                 hint = next((nearest(one, values) for one in asked - values), "")
                 lines.append(f"    Its {name}: {', '.join(sorted(values))}.{hint}")
         for why, labels in grouped(holes).items():
-            lines.append(f"    {why}: {listed(labels, _NAMED)}")
+            where = f"{blamed[why]}: " if why in blamed else ""
+            lines.append(f"    {where}{why}: {listed(labels, _NAMED)}")
         super().__init__("\n".join(lines))

@@ -14,7 +14,7 @@ from harness.data.user_data import UserData
 from harness.errors import UsageError
 from harness.plan import cell as cells
 from harness.plan.cell import Cell
-from harness.plan.holes import Hole, NothingLeft, choose
+from harness.plan.holes import Choice, Hole, NothingLeft, choose, place_of_fault
 from harness.plan.order import interleaved
 from harness.plan.resolve import Resolved, Resolver
 from harness.plan.rules.input_rules import held_in_buffers
@@ -26,6 +26,7 @@ from harness.study.factors import FACTORS, IN_CELL
 from harness.study.matrix import Selection
 from harness.study.measure import Measure
 from harness.study.study import Study
+from harness.toml.document import Place
 from harness.toml.tables import STORED
 from harness.toml.values import Value, shown
 from harness.worker.network.workload import task
@@ -94,7 +95,7 @@ def make_plan(study: Study, platform: Platform, own: UserData | None = None) -> 
     made = tuple(resolver.cell(one, _label(one, varied)) for one in runnable)
     holes = tuple(Hole(_label(one, varied), one.everything(), why) for one, why in choice.left_out)
     if not made:
-        raise NothingLeft(study, holes, choice.selectable)
+        raise NothingLeft(study, holes, choice.selectable, _blamed(study, resolver, choice))
     notes = [
         f"exclude[{number}] leaves out nothing: no cell of this plan matches it."
         for number, count in enumerate(choice.matched)
@@ -153,6 +154,15 @@ def _oversubscribed(platform: Platform, made: Sequence[Cell]) -> list[str]:
     count = sum(one > cpus for one in threads.values())
     who = "1 cell oversubscribes" if count == 1 else f"{count} cells oversubscribe"
     return [f"{who} the {cpus} CPUs of a node, by up to {most} threads; trials are marked."]
+
+
+def _blamed(study: Study, resolver: Resolver, choice: Choice) -> dict[str, str]:
+    """Say of each reason for which cells fell where in the study what it is about stands."""
+    places: dict[str, Place | None] = {}
+    for one, why in choice.left_out:
+        if why == one.why and why not in places:
+            places[why] = place_of_fault(study, resolver, one)
+    return {why: study.document.where(at) for why, at in places.items() if at is not None}
 
 
 def _varied(named: Set[str], everything: Sequence[Resolved]) -> tuple[str, ...]:

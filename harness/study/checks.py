@@ -37,6 +37,8 @@ class Checker:
         """Check what a study, or one of its sizes, varies; shapes were checked before."""
         if not isinstance(data, dict):
             return
+        for name in [one for one in data if one in FACTORS]:  # though it stands where none belongs
+            self._values(FACTORS[name], data[name], (*at, name), lists=True)
         self.factors(data.get("matrix"), (*at, "matrix"), lists=True)
         for index, table in _tables(data.get("zip")):
             self.factors(table, (*at, "zip", index), lists=True)

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from harness.errors import UsageError, nearest
 from harness.study.checks import Checker, selection_from_text
+from harness.study.factors import FACTORS
 from harness.study.finding import FindingTable, check_claims
 from harness.study.matrix import Exclusion, Matrix, Selection, flattened, selection
 from harness.study.measure import Measure, MeasureTable, longer_than_timeout, resolved
@@ -132,7 +133,7 @@ def _study(
     overrides: Sequence[str],
 ) -> Study:
     checker = Checker(document)
-    file = check(document, StudyFile, document.data)
+    file = check(document, StudyFile, document.data, elsewhere=_table_of)
     checker.study(document.data)
     sizes = document.data.get("size")
     if isinstance(sizes, dict):
@@ -143,7 +144,7 @@ def _study(
     for override in overrides:
         document.set(override)
     if size is not None or overrides:
-        file = check(document, StudyFile, document.data)
+        file = check(document, StudyFile, document.data, elsewhere=_table_of)
         checker.study(document.data)
     checker.whole(document.data)
     if file is not None:
@@ -171,6 +172,13 @@ def _study(
         path=path,
         document=document,
     )
+
+
+def _table_of(name: str) -> str | None:
+    """Name the table that a key belongs in which stands in none."""
+    if name in FACTORS:
+        return "matrix"
+    return "measure" if name in MeasureTable.model_fields else None
 
 
 def _check_repetition(document: Document, measure: MeasureTable) -> None:

@@ -55,6 +55,10 @@ class Document:
         if fault not in self.faults:
             self.faults.append(fault)
 
+    def where(self, place: Place) -> str:
+        """Write where a value stands: file, line and key, or the option that set it."""
+        return str(self._located(place, "", ())).removesuffix(": ")
+
     def refuse_faults(self) -> None:
         """Raise all faults together, in the order of the file; return if there are none."""
         if self.faults:

@@ -104,7 +104,8 @@ def _in_our_words(
     if kind == "extra_forbidden":
         home = elsewhere(str(detail["loc"][-1])) if elsewhere is not None else None
         if home is not None:
-            return f"unknown key here. It belongs in [{home}]", ()
+            name = detail["loc"][-1]
+            return f"unknown key here. It belongs in [{home}]: {home}.{name}", ()
         return unknown_key(str(detail["loc"][-1]), known_keys(model, detail["loc"][:-1]))
     if kind == "missing":
         return "is missing", ()

@@ -11,6 +11,8 @@ def shown(value: Any) -> str:
     """Write a value as it stands in TOML, with texts in single quotes as in all messages."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
     if isinstance(value, list):
         return "a list"
     if isinstance(value, dict):

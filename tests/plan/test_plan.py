@@ -205,6 +205,22 @@ def test_more_memory_than_the_platform_has_leaves_nothing(refusal: Callable[...,
     )
 
 
+@pytest.mark.parametrize(
+    ("added", "where", "why"),
+    [
+        ("batch = 32\naccumulate = 3\n", "accumulate", "torch does not offer accumulate 3"),
+        ("nodes = 2\nglobal_batch = 33\n", "global_batch", "a global batch of 33"),
+    ],
+)
+def test_where_every_cell_fell_the_line_of_what_they_fell_for_is_named(
+    refusal: Callable[..., str], added: str, where: str, why: str
+) -> None:
+    text = HEAD.replace('["alexnet", "tinycnn"]', '"alexnet"') + added
+    line = text.splitlines().index(next(x for x in text.splitlines() if x.startswith(where))) + 1
+    said = refusal(text, only=("framework=torch",))
+    assert f"    mine.toml:{line}: matrix.{where}: {why}" in said
+
+
 def test_narrowing_to_nothing_says_so(refusal: Callable[..., str]) -> None:
     said = refusal(HEAD, only=("framework=torhc", "batch=32"))
     first, framework, batch = said.splitlines()

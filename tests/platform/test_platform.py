@@ -103,14 +103,23 @@ def test_a_users_profile_may_extend_the_shipped_one_of_the_same_name(write: Writ
         ),
         (
             'title = "x"\n[launcher]\nname = "slurm"\npartition = "gpu"',
-            ":4: launcher.partition: unknown key here. It belongs in [launcher.settings].",
+            (
+                ":4: launcher.partition: unknown key here. It belongs in [launcher.settings]: "
+                "launcher.settings.partition."
+            ),
         ),
         (
             'title = "x"\nqueue = "gpu"\ncores = 4',
-            ":2: queue: unknown key here. It belongs in [launcher.settings].",
+            (
+                ":2: queue: unknown key here. It belongs in [launcher.settings]: "
+                "launcher.settings.queue."
+            ),
         ),
-        ('title = "x"\ncores = 4', ":2: cores: unknown key here. It belongs in [node]."),
-        ('title = "x"\nnodes = 0', ":2: nodes: '0' must be at least 1."),
+        (
+            'title = "x"\ncores = 4',
+            ":2: cores: unknown key here. It belongs in [node]: node.cores.",
+        ),
+        ('title = "x"\nnodes = 0', ":2: nodes: 0 must be at least 1."),
         ('title = "x"\nname = "y"', ":2: name: the file's name is the platform's; leave it out."),
         ('title = "x"\nextends = "lokal"', ":2: extends: no platform is called 'lokal'. Did you"),
         ('title = "x"\nextends = "p"', ":2: extends: no platform is called 'p'."),
@@ -123,7 +132,7 @@ def test_a_users_profile_may_extend_the_shipped_one_of_the_same_name(write: Writ
         ),
         (
             'title = "x"\n[[node.memory]]\nkind = "DDR"\nsize = 96',
-            ":4: node.memory[0].size: '96' needs a unit, for example \"16 GiB\".",
+            ':4: node.memory[0].size: 96 needs a unit, for example "16 GiB".',
         ),
         (
             'title = "x"\n[[accelerators]]\nmodel = "A100"\ncuont = 4',
@@ -137,7 +146,7 @@ def test_a_users_profile_may_extend_the_shipped_one_of_the_same_name(write: Writ
             'title = "x"\n[frameworks.torch.container]\nengine = "apptainer"',
             ":2: frameworks.torch.container.image: is missing.",
         ),
-        ('title = "x"\n[environment]\nOMP_NUM_THREADS = 4', "'4' must be text in quotes."),
+        ('title = "x"\n[environment]\nOMP_NUM_THREADS = 4', "4 must be text in quotes."),
         (
             'title = "x"\n[ceilings.gemm]\ncompute = "4 TFLOP/s"\ntag = "guessed"',
             ":4: ceilings.gemm.tag: 'guessed' is not allowed.\n    Known: measured, declared, ",
@@ -222,7 +231,7 @@ def test_a_users_profile_may_extend_the_shipped_one_of_the_same_name(write: Writ
             'title = "x"\n[node]\nnuma_nodes = 4\nnuma_distances = [[10]]',
             ":2: node: numa_distances has 1 rows for 4 NUMA nodes.",
         ),
-        ('title = "x"\n[observer]\ncores = -1', ":3: observer.cores: '-1' must be at least 0."),
+        ('title = "x"\n[observer]\ncores = -1', ":3: observer.cores: -1 must be at least 0."),
     ],
 )
 def test_a_broken_profile_says_where_and_what(text: str, message: str, write: Write) -> None:

@@ -63,7 +63,7 @@ until = "60"
         ),
         (
             "batch = [16, 16]",
-            "mine.toml:5: matrix.batch[1]: '16' is listed twice.",
+            "mine.toml:5: matrix.batch[1]: 16 is listed twice.",
         ),
         (
             "batch = 16\nglobal_batch = 64",
@@ -90,7 +90,7 @@ until = "60"
         ),
         (
             "[measure]\ntimeout = 15",
-            "mine.toml:6: measure.timeout: '15' needs a unit, for example \"15 min\".",
+            'mine.toml:6: measure.timeout: 15 needs a unit, for example "15 min".',
         ),
         (
             "[measure]\ntrials = '6'",
@@ -153,7 +153,7 @@ memory = "16 GIB"
             "mine.toml:4: matrix.framework[1]: no framework is called 'tensorflw@1.15'. "
             "Did you mean 'tensorflow'?"
         ),
-        "mine.toml:5: matrix.batch: '0' must be an integer from 1 up.",
+        "mine.toml:5: matrix.batch: 0 must be an integer from 1 up.",
         (
             "mine.toml:6: matrix.layout: 'channels_last' is no value of layout. "
             "Did you mean 'channels-last'?"
@@ -162,7 +162,7 @@ memory = "16 GIB"
         "mine.toml:8: matrix.torch.colour: torch has no option 'colour'.\n    Known: fused, mode.",
         "mine.toml:9: exclude[0]: names no factor, so it would leave out everything.",
         "mine.toml:10: exclude[0].why: must be the reason, in a sentence.",
-        'mine.toml:12: measure.warmup: \'20\' needs a unit, for example "60 s" or "500 steps".',
+        'mine.toml:12: measure.warmup: 20 needs a unit, for example "60 s" or "500 steps".',
         "mine.toml:13: measure.until_interval: '2' needs a percent sign, for example \"2 %\".",
         "mine.toml:14: measure.memory: '16 GIB' needs a unit of size",
     ):
@@ -191,6 +191,20 @@ def test_broken_toml_is_one_message_with_its_line(
 def test_a_fault_from_the_command_line_points_there(refusal: Refusal) -> None:
     said = refusal(GOOD, overrides=("measure.trails=3",))
     assert said.startswith("--set measure.trails=3: measure.trails: unknown key. "), said
+
+
+def test_a_factor_outside_of_the_matrix_is_told_its_place_and_the_nearest_value(
+    refusal: Refusal,
+) -> None:
+    said = refusal(GOOD, overrides=("precision=float16",))
+    assert said == (
+        "--set precision=float16: precision: unknown key here. It belongs in [matrix]: "
+        "matrix.precision.\n"
+        "--set precision=float16: precision: 'float16' is no value of precision. "
+        "Did you mean 'fp16'?\n"
+        "    Known: fp32, tf32, bf16, bf16-pure, fp16, fp8.\n"
+        "2 faults, nothing was run."
+    )
 
 
 def test_a_fault_of_a_size_points_into_the_size(refusal: Refusal) -> None:
@@ -223,7 +237,7 @@ def test_a_reference_must_select_one_cell_per_workload(refusal: Refusal) -> None
     said = refusal(text)
     assert (
         "mine.toml:7: measure.reference: selects 2 cells of alexnet, and must select one: "
-        "say also batch ('16', '32')."
+        "say also batch (16, 32)."
     ) in said
     assert said.endswith("2 faults, nothing was run.")
 
@@ -288,7 +302,7 @@ def test_a_protocol_that_can_only_fail_is_refused_at_its_line(
 @pytest.mark.parametrize("name", ["batch", "threads", "nodes", "reader_threads"])
 def test_absurd_counts_are_refused(refusal: Refusal, name: str) -> None:
     said = refusal(f"{GOOD}{name} = {10**20}\n")
-    assert f"mine.toml:5: matrix.{name}: '{10**20}' is more than 2147483647." in said
+    assert f"mine.toml:5: matrix.{name}: {10**20} is more than 2147483647." in said
 
 
 def test_a_byte_order_mark_is_no_statement(write: Callable[..., Path]) -> None:

@@ -36,7 +36,7 @@ def test_a_factor_that_is_not_listed_has_only_its_default(write: Write) -> None:
     ("added", "message"),
     [
         ("kind = 1", "mine.toml:6: kind: unknown key. Did you mean 'kinds'?"),
-        ("start_up = 5", "mine.toml:6: start_up: '5' needs a unit, for example"),
+        ("start_up = 5", "mine.toml:6: start_up: 5 needs a unit, for example"),
         (
             "[strategies.ring]\nseveral_device = true",
             "mine.toml:7: strategies.ring.several_device: unknown key. Did you mean 'several_dev",
@@ -86,7 +86,7 @@ def test_a_factor_that_is_not_listed_has_only_its_default(write: Write) -> None:
         ("[factors]\nthreads = []", 'factors.threads: must be a list of values, or "any".'),
         ("[factors]\nbatch = 'any'", "factors.batch: is carried out by the harness"),
         ("[factors]\ndevice = ['gpu']", "factors.device: stands in 'devices'."),
-        ("[defaults]\ncompile = 1", "defaults.compile: '1' must be true or false."),
+        ("[defaults]\ncompile = 1", "defaults.compile: 1 must be true or false."),
         (
             "[options.batch]\ntype = 'count'\nmeaning = 'x'",
             "options.batch: has the name of a factor that all frameworks share.",
