@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from harness.cli.output import note, visible
+from harness.run.crowded import CrowdTold
 from harness.run.progress import Progress, ProgressListener
 from harness.store.layout import RunPaths
 from harness.store.outcome import Outcome
@@ -121,7 +122,7 @@ class Live:
 def watching() -> Iterator[ProgressListener]:
     """Give the listener that shows a session's progress."""
     if not sys.stderr.isatty():
-        yield Lines()
+        yield CrowdTold(Lines())
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
@@ -134,4 +135,4 @@ def watching() -> Iterator[ProgressListener]:
         TextColumn("{task.fields[left]}", markup=False),
     )
     with Bar(*columns, console=Console(stderr=True), refresh_per_second=4) as bar:
-        yield Live(bar)
+        yield CrowdTold(Live(bar))
