@@ -237,6 +237,15 @@ def test_a_job_whose_untraced_steps_are_unlike_the_timed_ones_explains_nothing()
     assert "in the job that traced some of them than in the trials" in found.refusal
 
 
+def test_steps_many_times_as_long_are_not_told_in_per_cent() -> None:
+    one, other = timed("jax", 14.0), timed("torch", 10.0)
+    slow = planted(("conv1", "forward"), 4.0)
+    read = {one.key: attributed(slow, job=4.0), other.key: attributed(CLEAN_MS)}
+    assert (
+        "its steps took 4.01 times as long in the job that traced some of them as in the trials"
+    ) in explain(one, other, read, seed=1).refusal
+
+
 def test_of_a_run_that_made_no_untraced_steps_the_timed_ones_stand_for_them() -> None:
     one, other = timed("jax", 14.0), timed("torch", 10.0)
     bare = replace(attributed(planted(("conv1", "forward"), 4.0), 1.4), untraced_s=())

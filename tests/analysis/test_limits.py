@@ -21,6 +21,7 @@ from harness.worker.network.shapes import macs_of_step
 from harness.worker.scale import Scale
 from tests.reports.samples import cell, demo
 from workloads.tinycnn import WORKLOAD
+from workloads.tinygpt import WORKLOAD as PRODUCTS
 
 BATCH, STEP_S = 16, 0.01
 OPERATIONS = 2 * macs_of_step(WORKLOAD.network) * BATCH
@@ -267,6 +268,14 @@ def test_a_trace_that_disturbs_the_step_divides_nothing() -> None:
     found = held(timed(), traced(RAN, slowed=1.4), computing(0.1), MEMORY)
     assert "disturbed" in sentence(found)
     assert found.anatomy.sites == ()
+
+
+def test_what_convolutions_reached_is_no_ceiling_of_products_alone() -> None:
+    ceilings = (reached("gemm", "FLOP", 1e11), reached("convolution", "FLOP", 2.5e11), MEMORY)
+    assert "torch's convolution" in sentence(held(timed(), traced(RAN), *ceilings))
+    exact = {"parameters": PRODUCTS.parameters, "macs": PRODUCTS.macs, "workload": "tinygpt"}
+    found = held(timed(**exact), traced(RAN), *ceilings)
+    assert "torch's gemm" in sentence(found)
 
 
 def test_another_network_than_the_one_known_here_has_no_floor() -> None:

@@ -96,35 +96,46 @@ def is_disturbed(cell: CellResult, of: Attribution) -> bool:
 
 def _disturbance(cell: CellResult, shares: StepShares) -> str:
     """Say how far a cell's traced steps were from its timed ones; "" where that is little."""
-    for slowed, meanwhile in _slowed(cell, shares):
+    for slowed, when, otherwise in _slowed(cell, shares):
         if abs(slowed) > DISTURBED:
-            way = "longer" if slowed > 0 else "shorter"
-            return f"its steps took {abs(slowed) * 100:.1f} % {way} {meanwhile}"
+            return f"its steps took {_by_how_much(slowed, when, otherwise)}"
     return ""
+
+
+def _by_how_much(slowed: float, when: str = "", otherwise: str = "") -> str:
+    """Say by how much something took longer or shorter; from twice as long on, how many times."""
+    if slowed >= 1:
+        words = f"{numbers.number(1 + slowed)} times as long", when, otherwise and f"as {otherwise}"
+    else:
+        way = "longer" if slowed > 0 else "shorter"
+        words = f"{numbers.share(abs(slowed))} {way}", when, otherwise and f"than {otherwise}"
+    return " ".join(word for word in words if word)
 
 
 def as_traced(cell: CellResult, shares: StepShares) -> str:
     """Say what traced how many steps, and how much slower they were than those that were timed."""
-    slowed, _ = next(_slowed(cell, shares))
-    way = "longer" if slowed > 0 else "shorter"
+    slowed, *_ = next(_slowed(cell, shares))
     beside = (
         "those that were timed" if shares.untraced_step_s is None else "untraced ones beside them"
     )
     return (
         f"{shares.steps} steps traced by {shares.traced_by}, "
-        f"{numbers.share(abs(slowed))} {way} than {beside}"
+        f"{_by_how_much(slowed, otherwise=beside)}"
     )
 
 
-def _slowed(cell: CellResult, shares: StepShares) -> Iterator[tuple[float, str]]:
-    """Say by how much steps were longer while they were traced, and in the job that traced some."""
+def _slowed(cell: CellResult, shares: StepShares) -> Iterator[tuple[float, str, str]]:
+    """Say by how much steps were longer while they were traced, and in the job that traced some.
+
+    With when they were, and what they are held against where that is not said by it.
+    """
     timed_s = step_s(cell) * (1 - waited(cell))
     beside_s = shares.untraced_step_s
     if shares.slowed is None or beside_s is None:
-        yield shares.traced_step_s / timed_s - 1, "while they were traced"
+        yield shares.traced_step_s / timed_s - 1, "while they were traced", ""
     else:
-        yield shares.slowed, "while they were traced"
-        yield beside_s / timed_s - 1, "in the job that traced some of them than in the trials"
+        yield shares.slowed, "while they were traced", ""
+        yield beside_s / timed_s - 1, "in the job that traced some of them", "in the trials"
 
 
 def step_shares(of: Attribution) -> StepShares:

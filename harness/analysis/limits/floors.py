@@ -23,12 +23,14 @@ from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC
 from harness.verdicts.results import CellResult
 from harness.worker.network.blocks import computed_again
 from harness.worker.network.layer_rules import RULES
+from harness.worker.network.layers import Conv
 from harness.worker.network.precisions import precision_of
 from harness.worker.network.rule import product
 from harness.worker.network.shapes import count, macs_of_passes, parameter_shapes, sites
 from harness.worker.network.workload import MOMENTS, Training
 
 COMPUTING, MOVING = "computing", "memory"
+_CONVOLUTION = "convolution"
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,22 @@ class Floor:
 
 
 def roof_of(cell: CellResult, ceilings: Sequence[Ceiling]) -> Roof:
-    """Choose the highest ceilings of a cell's device, precision and number of threads."""
+    """Choose the highest ceilings of a cell's device, precision and number of threads.
+
+    What a convolution reached is no ceiling of a network without any: some are computed with fewer
+    multiplications than are counted, which a product never is.
+    """
+    workload = training_of(cell)
+    convolves = workload is None or any(
+        isinstance(site.layer, Conv) for site in sites(workload.network)
+    )
 
     def highest(unit: str, precision: str | None) -> Ceiling | None:
         found = [
             one
             for one in ceilings
             if one.reached.unit == unit
+            and (convolves or one.reached.kernel != _CONVOLUTION)
             and one.under.device == cell.factors.get("device")
             and one.under.threads == cell.factors.get("threads")
             and precision in (None, one.under.precision)
