@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from harness.analysis.cell_names import (
     NAMED_APART,
@@ -25,6 +26,7 @@ _CONSTANTS = (
     "precision",
     "compile",
     "input",
+    "format",
 )
 
 
@@ -120,10 +122,16 @@ def _context(cells: Sequence[CellResult]) -> str:
     for name in _CONSTANTS:
         value = factor_value(first, name)
         plain = value in (None, False, "none") or (name == "nodes" and value == 1)
-        if _differs(cells, name) or plain or (name == "input" and value == "synthetic"):
+        if _differs(cells, name) or plain or (name == "input" and _is_said(cells, value)):
             continue
-        says.append(factor_words(name, value))
+        says.append(f"{value} files" if name == "format" else factor_words(name, value))
     return ", ".join(says)
+
+
+def _is_said(cells: Sequence[CellResult], value: Any) -> bool:
+    """Whether an input says nothing: what is usual, or files whose format says that they are."""
+    formats = {factor_value(cell, "format") for cell in cells}
+    return value == "synthetic" or (len(formats) == 1 and None not in formats)
 
 
 def _order(cell: CellResult) -> float:

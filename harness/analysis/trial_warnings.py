@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from harness.analysis.trial_tally import tally
 from harness.store.dataset import Dataset
+from harness.store.layout import PILOT
 from harness.store.outcome import Ended
-from harness.units import counted
 from harness.verdicts.results import CellResult
 from harness.verdicts.thresholds import TOLERABLE
 
@@ -19,7 +20,8 @@ _CROWDED = (
 
 def verdict_warnings(cells: Sequence[CellResult]) -> Iterator[str]:
     """Count the trials of each verdict, the commonest first."""
-    judged = [trial for cell in cells for trial in cell.trials if trial.verdict is not None]
+    told = tally(cells)
+    judged = [trial for trial in told.made if trial.verdict is not None]
     on_all_cores = {
         cell.key
         for cell in cells
@@ -30,10 +32,7 @@ def verdict_warnings(cells: Sequence[CellResult]) -> Iterator[str]:
             continue
         these = [trial for trial in judged if trial.verdict == verdict]
         example = "for example: " if count > 1 else ""
-        text = (
-            f"{count} of {counted(len(judged), 'trial')} {verdict} "
-            f"({example}{these[0].evidence[0]})."
-        )
+        text = f"{told.out_of(count)} {verdict} ({example}{these[0].evidence[0]})."
         if verdict in TOLERABLE and not all(trial.counted for trial in these):
             text += f' On a machine never left alone, measure.tolerate = ["{verdict}"] counts them.'
         if verdict == "contended" and on_all_cores & {trial.cell_key for trial in these}:
@@ -41,9 +40,13 @@ def verdict_warnings(cells: Sequence[CellResult]) -> Iterator[str]:
         yield text
 
 
-def mark_warnings(dataset: Dataset) -> Iterator[str]:
+def mark_warnings(cells: Sequence[CellResult], dataset: Dataset) -> Iterator[str]:
     """Count the trials with each mark, of those that came to an end of their own."""
-    ended = [one.outcome for one in dataset.trials if one.outcome.ended is not Ended.CANCELLED]
+    ended = [
+        one.outcome
+        for one in dataset.trials
+        if one.outcome.ended is not Ended.CANCELLED and one.name.block != PILOT
+    ]
     marks = Counter(mark for outcome in ended for mark in set(outcome.marks))
     for mark, count in marks.most_common():
-        yield f"{count} of {counted(len(ended), 'trial')}: {mark}."
+        yield f"{tally(cells).out_of(count)}: {mark}."

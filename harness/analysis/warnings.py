@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.analysis import stopping
 from harness.analysis.results import Results
 from harness.analysis.scaling.efficiency import too_efficient
+from harness.analysis.trial_tally import Tally, tally
 from harness.analysis.trial_warnings import mark_warnings, verdict_warnings
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for
@@ -24,7 +25,7 @@ from harness.store.records import (
 from harness.store.run_code import doubts
 from harness.store.run_directory.due import read_due
 from harness.units import counted, listed
-from harness.verdicts.results import CellResult, TrialResult
+from harness.verdicts.results import CellResult
 from harness.verdicts.what_ran import NOT_PROBED, WATCHED
 from harness.worker.network.precisions import precision_of
 
@@ -51,13 +52,12 @@ WIDE = 0.10
 
 def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
     """List every warning, the gravest first."""
-    trials = [trial for cell in results.cells for trial in cell.trials]
     return (
         *too_efficient(results),
-        *_completeness(dataset, results, trials),
+        *_completeness(dataset, results, tally(results.cells)),
         *_provenance(dataset, results),
-        *_starts(results.cells),
-        *_claims(results.cells),
+        *_starts(results),
+        *_claims(results),
         *_repetition(results),
         *_further_looks(dataset),
         *_nodes(results),
@@ -65,13 +65,11 @@ def criticise(results: Results, dataset: Dataset) -> tuple[str, ...]:
         *_batches(results.cells),
         *verdict_warnings(results.cells),
         *_comparisons(results.cells),
-        *mark_warnings(dataset),
+        *mark_warnings(results.cells, dataset),
     )
 
 
-def _completeness(
-    dataset: Dataset, results: Results, trials: Sequence[TrialResult]
-) -> Iterator[str]:
+def _completeness(dataset: Dataset, results: Results, trials: Tally) -> Iterator[str]:
     if dataset.left_out:
         yield (
             f"{counted(dataset.left_out, 'trial')} of another origin than "
@@ -82,12 +80,12 @@ def _completeness(
     others = [origin for origin in dataset.origins if origin != "measured"]
     if others:
         yield f"These results include {' and '.join(others)} trials; they measure no machine."
-    ended = Counter(trial.outcome for trial in trials if trial.outcome != Ended.OK)
+    ended = Counter(trial.outcome for trial in trials.made if trial.outcome != Ended.OK)
     for outcome, count in ended.most_common():
-        yield f"{counted(count, 'trial')} ended {outcome}; not counted."
-    wordless = sum(trial.outcome == Ended.OK and trial.rate is None for trial in trials)
+        yield f"{trials.out_of(count)} ended {outcome}; not counted."
+    wordless = sum(trial.outcome == Ended.OK and trial.rate is None for trial in trials.made)
     if wordless:
-        yield f"{counted(wordless, 'trial')} ended well but gave no rate; not counted."
+        yield f"{trials.out_of(wordless)} ended well but gave no rate; not counted."
 
 
 def _left(dataset: Dataset, results: Results) -> Iterator[str]:
@@ -110,10 +108,10 @@ def _left(dataset: Dataset, results: Results) -> Iterator[str]:
             yield f"{which} is not complete: {count}."
 
 
-def _starts(cells: Sequence[CellResult]) -> Iterator[str]:
+def _starts(results: Results) -> Iterator[str]:
     """Name the trials of a network that started from something else than most."""
     found: dict[tuple[str, str, int, tuple[str, object, str]], dict[str, list[str]]] = {}
-    for cell in cells:
+    for cell in results.cells:
         for trial in cell.trials:
             for what, digest in (trial.facts.get("start") or {}).items():
                 if digest is not None and what in ("weights", "batch"):
@@ -121,7 +119,7 @@ def _starts(cells: Sequence[CellResult]) -> Iterator[str]:
                     held = precision_of(cell.factors.get("precision")).held
                     how = (what, length, held)  # narrow weights start from rounded ones
                     alike = (cell.run, cell.workload, cell.scale.batch_per_rank, how)
-                    name = f"trial {trial.block} of {cell.label}"
+                    name = f"trial {trial.block} of {results.names[cell.run, cell.key]}"
                     found.setdefault(alike, {}).setdefault(digest, []).append(name)
     for (_, workload, batch, (what, *_)), names in found.items():
         odd = sorted(names.values(), key=len)[:-1]
@@ -143,7 +141,8 @@ def _provenance(dataset: Dataset, results: Results) -> Iterator[str]:
         )
     for tested in results.cells:
         for words in _torn_variables(tested):
-            yield f"{tested.label}: its trials did not see the same variables: {words}."
+            name = results.names[tested.run, tested.key]
+            yield f"{name}: its trials did not see the same variables: {words}."
     for run in dataset.runs:
         for doubt in doubts(run.paths):
             yield f"{run.info.name}: {doubt}."
@@ -177,15 +176,19 @@ def _edited(run: RunInfo) -> Iterator[str]:
             )
 
 
-def _claims(cells: Sequence[CellResult]) -> Iterator[str]:
-    """Name each cell that asked for something that did not run, with the evidence."""
-    for cell in cells:
+def _claims(results: Results) -> Iterator[str]:
+    """Name the cells that asked for something that did not run, with the evidence."""
+    said: dict[str, list[str]] = {}
+    for cell in results.cells:
+        name = results.names[cell.run, cell.key]
         for one in cell.ran.contradictions:
             if not one.is_grave:  # else it is why the cell is not ranked
-                yield f"{cell.label}: {one}."
-    failed = [cell for cell in cells if cell.ran.probe not in (WATCHED, NOT_PROBED)]
-    for cell in failed:
-        yield f"{cell.label}: what really ran is not known; its probe ended {cell.ran.probe}."
+                said.setdefault(str(one), []).append(name)
+    for cell in results.cells:
+        if cell.ran.probe not in (WATCHED, NOT_PROBED):
+            why = f"what really ran is not known; its probe ended {cell.ran.probe}"
+            said.setdefault(why, []).append(results.names[cell.run, cell.key])
+    yield from (f"{listed(names)}: {why}." for why, names in said.items())
 
 
 def _repetition(results: Results) -> Iterator[str]:

@@ -9,6 +9,7 @@ from harness.analysis.evidence import Evidence
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
+from harness.analysis.trial_tally import tally
 from harness.sections.contract.blocks import Block, CellTrials, Dots, Fold, Note, Sheet
 from harness.sections.contract.columns import place, why
 from harness.sections.contract.section import Section
@@ -118,12 +119,13 @@ def _dots(ranking: Ranking) -> Dots:
     return Dots(ranking.workload, ranking.unit, drawn, note)
 
 
-def _listed(table: Table) -> Fold:
+def _listed(results: Results) -> Fold:
     """List the trials; of very many, those that do not count."""
+    table = trials(results)
     total = len(table.rows)
     counted = next(at for at, column in enumerate(table.columns) if column.key == "counted")
     rows = table.rows
-    title = f"All {total} trials as a table" if total > 1 else "The trial as a table"
+    title = f"All {tally(results.cells)} as a table" if total > 1 else "The trial as a table"
     if total > _MOST_LISTED:
         rows = tuple(row for row in rows if not row[counted])
         title = (
@@ -170,7 +172,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         yield Note(tolerated)
     for ranking in results.rankings:
         yield _dots(ranking)
-    yield _listed(trials(results))
+    yield _listed(results)
 
 
 SECTION = Section("Every trial", 1200, _blocks)

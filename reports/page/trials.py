@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.analysis import numbers
 from harness.sections.contract.blocks import CellTrials, Dots
+from harness.store.layout import PILOT
 from reports.charts import dots
 from reports.charts.colours import colour_of
 from reports.page.cell_places import CellPlaces
@@ -63,7 +64,7 @@ def _strip(cell: CellTrials, axes: dots.Axes, colours: dict[str, int], places: C
         anchor=places.anchors.get((cell.run, cell.trials[0][0].cell_key), ""),
         drawing=dots.dots(cell.trials, cell.rate, axes=axes, colour=colour),
         counted=sum(trial.counted for trial, _ in cell.trials),
-        total=len(cell.trials),
+        total=sum(trial.block != PILOT for trial, _ in cell.trials),
         rejected=tuple(_reasons(cell)),
     )
 

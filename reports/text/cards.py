@@ -14,7 +14,7 @@ from harness.analysis.ranking import Ranking, of_run, side_word
 from harness.analysis.results import Results
 from harness.analysis.scaling.efficiency import enough_up_to
 from harness.analysis.scaling.scaling import ScalingLine, lines_of_all
-from harness.store.layout import PILOT
+from harness.analysis.trial_tally import tally
 from harness.store.records import EQUIVALENT, NOT_CHECKED, NOTHING
 from harness.verdicts.results import CellResult, TrialResult
 from harness.verdicts.thresholds import TOLERABLE
@@ -170,11 +170,6 @@ def _enough(lines: Sequence[ScalingLine]) -> Card:
     return Card("At least 80 % efficient up to", value, detail if len(lines) == 1 else each)
 
 
-def trial_list(results: Results) -> list[TrialResult]:
-    """List every trial of every cell."""
-    return [trial for cell in results.cells for trial in cell.trials]
-
-
 def _as_timed(trials: Sequence[TrialResult]) -> str:
     """Say how many trials were examined as they were timed; the gate steps a network of its own."""
     counted = [trial for trial in trials if trial.counted]
@@ -192,8 +187,8 @@ def _why_counted(verdict: str) -> str:
 
 def trust(results: Results) -> Card:
     """Say how many trials count, what was found of the others, and what the gate found."""
-    trials = [trial for trial in trial_list(results) if trial.block != PILOT]
-    counted = sum(t.counted for t in trials)
+    tallied = tally(results.cells)
+    trials = tallied.made
     verdicts: dict[str, int] = {}
     for trial in trials:
         if trial.counted and trial.verdict not in (None, "valid"):
@@ -219,11 +214,10 @@ def trust(results: Results) -> Card:
     costs = [c.utilisation["observer"] for c in results.cells if "observer" in c.utilisation]
     if costs:
         says.append(f"observer cost {numbers.share(max(costs))} of a core")
-    piloted = len(trial_list(results)) - len(trials)
-    if piloted:
+    if tallied.pilots:
         says.append(
-            f"{units.counted(piloted, 'pilot trial')} chose the reference and "
-            f"{'is' if piloted == 1 else 'are'} discarded"
+            f"{units.counted(len(tallied.pilots), 'pilot trial')} chose the reference and "
+            f"{'is' if len(tallied.pilots) == 1 else 'are'} discarded"
         )
     says += [
         str(run.repetition)[:-1]
@@ -233,6 +227,6 @@ def trust(results: Results) -> Card:
     word = "valid" if not verdicts else "counts" if len(trials) == 1 else "count"
     return Card(
         "How far to trust this",
-        f"{counted} of {units.counted(len(trials), 'trial')} {word}",
+        f"{tallied.out_of(tallied.counted)} {word}",
         "; ".join(says),
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from harness.analysis.trial_tally import tally
 from harness.store.records import DIFFERS, EXAMINATION_FAILED
 from harness.units import counted, listed
 
@@ -29,11 +30,11 @@ def _lost(lost: int) -> Iterator[str]:
 
 
 def _nothing_counts(results: Results) -> Iterator[str]:
-    trials = [trial for cell in results.cells for trial in cell.trials]
-    if not any(trial.counted for trial in trials):
-        why = Counter(str(trial.verdict or trial.outcome) for trial in trials)
+    trials = tally(results.cells)
+    if not trials.counted:
+        why = Counter(str(trial.verdict or trial.outcome) for trial in trials.made)
         told = ", ".join(f"{count} {word}" for word, count in why.most_common())
-        yield f"None of {counted(len(trials), 'trial')} counts{f': {told}' if told else ''}."
+        yield f"None of {trials} counts{f': {told}' if told else ''}."
 
 
 def _wrong(results: Results) -> Iterator[str]:

@@ -127,7 +127,7 @@ def test_failed_trials_are_shown_and_not_counted(tmp_path: Path) -> None:
     assert failed.reason
     assert cell.rate is not None
     assert cell.rate.n == 5
-    assert any("1 trial ended out-of-memory" in warning for warning in told.warnings)
+    assert any("1 of 12 trials ended out-of-memory" in warning for warning in told.warnings)
     assert any("fewer than 6 common blocks" in warning for warning in told.warnings)
 
 

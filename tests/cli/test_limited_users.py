@@ -55,7 +55,7 @@ def test_without_threads_trials_run_unobserved_and_no_node_is_lost(tmp_path: Pat
     said, outcome = run_limited(tmp_path, 8)
     assert outcome is not None
     assert outcome.is_ok, outcome.reason
-    assert "1 of 1 trials, 1 ok" in said
+    assert "1 of 1 planned trials, 1 ok" in said
 
 
 def test_where_no_process_can_be_started_the_outcome_says_so_and_blames_no_cell(

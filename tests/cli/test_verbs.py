@@ -113,7 +113,7 @@ def test_nothing_selected_is_not_fine(floor: Path) -> None:
 def test_a_run_ends_with_an_answer_and_a_page(floor: Path) -> None:
     ran = bakeoff("run", "floor.toml", "--name", "one", cwd=floor.parent)
     assert ran.returncode == 0, ran.stderr
-    assert "4 of 4 trials, 4 ok" in ran.stderr
+    assert "4 of 4 planned trials, 4 ok" in ran.stderr
     assert "cannot tell" in ran.stdout
     page = floor.parent / "runs" / "one" / "report.html"
     assert "Content-Security-Policy" in page.read_text(encoding="utf-8")
@@ -122,7 +122,7 @@ def test_a_run_ends_with_an_answer_and_a_page(floor: Path) -> None:
     proved[-1].unlink()  # as if the gate had been cut off
     again = bakeoff("resume", "one", cwd=floor.parent)
     assert again.returncode == 0
-    assert "4 of 4 trials" in again.stderr
+    assert "4 of 4 planned trials" in again.stderr
     assert sorted((page.parent / "gate").iterdir()) == proved
 
     asked = bakeoff("sql", "one", "select count(*) as n from trials", "--json", cwd=floor.parent)
@@ -145,11 +145,11 @@ def test_a_home_that_cannot_be_written_and_is_not_needed_costs_nothing(
     text = FLOOR.replace('"nothing"', '"tinycnn"')  # which the gate examines
     floor.write_text(text, encoding="utf-8")
     ran = bakeoff("run", "floor.toml", "--name", "one", cwd=floor.parent)
-    assert "4 of 4 trials, 4 ok" in ran.stderr
+    assert "4 of 4 planned trials, 4 ok" in ran.stderr
     assert "Report: runs/one/report.html" in ran.stdout
     next((floor.parent / "runs" / "one" / "cells").glob("*/trial-2/outcome.json")).unlink()
     again = bakeoff("resume", "one", cwd=floor.parent)
-    assert "4 of 4 trials, 4 ok" in again.stderr
+    assert "4 of 4 planned trials, 4 ok" in again.stderr
     assert bakeoff("list", "runs", cwd=floor.parent).returncode == 0
 
 
@@ -192,7 +192,7 @@ def test_without_a_reference_a_pilot_block_chooses_one_and_is_discarded(
     assert "one pilot block of 2 trials chooses the fastest cell" in planned.stdout
     ran = bakeoff("run", "open.toml", "--name", "open", cwd=floor.parent)
     assert ran.returncode == 0, ran.stderr
-    assert "14 of 14 trials, 14 ok" in ran.stderr
+    assert "14 of 14 planned trials, 14 ok" in ran.stderr
     assert "12 of 12 trials" in ran.stdout
     assert "2 pilot trials chose the reference and are discarded" in " ".join(ran.stdout.split())
     assert "No reference was declared" in ran.stdout

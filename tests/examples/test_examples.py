@@ -69,7 +69,7 @@ def test_studies_without_a_framework_run(tmp_path: Path) -> None:
     for study, cells in (("files", 2), ("checkpoints", 1)):
         words = ("run", str(EXAMPLES / f"{study}.toml"), "--name", study, *ONCE)
         ran = bakeoff(*words, cwd=tmp_path, **home)
-        assert f"{cells} of {cells} trials, {cells} ok" in ran.stderr, ran.stderr
+        assert f"{cells} of {cells} planned trials, {cells} ok" in ran.stderr, ran.stderr
         assert (tmp_path / "runs" / study / "report.html").is_file()
 
 

@@ -140,7 +140,7 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
 
 
 def _how_it_went(result: SessionResult) -> str:
-    words = [f"{result.done} of {result.total} trials, {result.ok} ok"]
+    words = [f"{result.done} of {result.total} planned trials, {result.ok} ok"]
     if result.failed:
         words.append(f"{result.failed} failed")
     if result.skipped:

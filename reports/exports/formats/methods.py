@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from harness import units
 from harness.analysis.context.machine_words import machine_in_words, versions_in_words
 from harness.analysis.results import Results
+from harness.analysis.trial_tally import tally
 from harness.errors import UsageError
-from harness.store.layout import PILOT
 from harness.store.records import EQUIVALENT, NOTHING
 from harness.verdicts.thresholds import TOLERABLE
 from reports.exports.formats.bibtex import keys_of
@@ -29,7 +29,7 @@ def _sentences(results: Results) -> Iterator[str]:
     for run in results.runs:
         versions = versions_in_words(results, run)
         yield f"We measured on {machine_in_words(run)}, with {versions}."
-    trials = [trial for cell in results.cells for trial in cell.trials if trial.block != PILOT]
+    trials = tally(results.cells).made
     blocks = sorted({cell.rate.n for cell in results.cells if cell.rate})
     times = f"{blocks[0]} to {blocks[-1]}" if len(blocks) > 1 else str(blocks[0])
     factors = ", ".join(name.replace("_", " ") for name in _compared(results))
