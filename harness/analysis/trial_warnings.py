@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.trial_tally import tally
+from harness.analysis.context.trial_tally import tally
 from harness.store.dataset import Dataset
 from harness.store.layout import PILOT
 from harness.store.outcome import Ended

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.analysis import stopping
+from harness.analysis.context.trial_tally import Tally, tally
 from harness.analysis.results import Results
 from harness.analysis.scaling.efficiency import too_efficient
-from harness.analysis.trial_tally import Tally, tally
 from harness.analysis.trial_warnings import mark_warnings, verdict_warnings
 from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.estimate import LEVEL, coverage, trials_for

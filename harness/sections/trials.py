@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.analysis.context.interval_words import is_brought
+from harness.analysis.context.trial_tally import tally
 from harness.analysis.evidence import Evidence
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.analysis.trial_tally import tally
 from harness.sections.contract.blocks import Block, CellTrials, Dots, Fold, Note, Sheet
 from harness.sections.contract.columns import place, why
 from harness.sections.contract.section import Section

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from harness import units
 from harness.analysis import numbers
 from harness.analysis.context.derived import work_per_joule
+from harness.analysis.context.trial_tally import tally
 from harness.analysis.limits.holding_back import NOT_KNOWN, Limit
 from harness.analysis.limits.words import short
 from harness.analysis.ranking import Ranking, of_run, side_word
 from harness.analysis.results import Results
 from harness.analysis.scaling.efficiency import enough_up_to
 from harness.analysis.scaling.scaling import ScalingLine, lines_of_all
-from harness.analysis.trial_tally import tally
 from harness.store.records import EQUIVALENT, NOT_CHECKED, NOTHING
 from harness.verdicts.results import CellResult, TrialResult
 from harness.verdicts.thresholds import TOLERABLE

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness.analysis.trial_tally import tally
+from harness.analysis.context.trial_tally import tally
 from harness.store.records import DIFFERS, EXAMINATION_FAILED
 from harness.units import counted, listed
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from harness import units
 from harness.analysis.context.machine_words import machine_in_words, versions_in_words
+from harness.analysis.context.trial_tally import tally
 from harness.analysis.results import Results
-from harness.analysis.trial_tally import tally
 from harness.errors import UsageError
 from harness.store.records import EQUIVALENT, NOTHING
 from harness.verdicts.thresholds import TOLERABLE
