@@ -25,6 +25,7 @@ NOW = Sources()
 # Modules outside the adapters that ask for single words, and what becomes of a word they do not
 # know. One that would make such a word vanish in silence needs a table in `vocabulary.py` instead.
 ASKING = {
+    "harness/analysis/limits/floors.py": "it is held to what products reached, not to convolutions",
     "harness/analysis/limits/model_flops.py": "it computes all that it computes, masked or not",
     "harness/gate/layers.py": "it is compared with the reference as it is, without any allowance",
     "harness/gate/own_updates.py": "an optimiser other than SGD keeps moments, and has an epsilon",
