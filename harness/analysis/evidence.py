@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.analysis.between_runs.run_comparison import Versus
     from harness.analysis.floors.kept_floors import MachineFloors
-    from harness.store.attribution import Attribution
+    from harness.store.record_readers.attribution import Attribution
     from harness.store.record_readers.ceilings import Ceiling
 
 

@@ -6,8 +6,6 @@ The trials of a cell run the same code in the same environment, unless the run w
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +28,7 @@ from harness.store.records import (
     RunRecord,
     TrialRecord,
 )
+from harness.store.seals import digest_of
 
 VERSION = 3
 """1: one result, whatever the trials ran; 2: by the fingerprint of trials; 3: with a digest"""
@@ -56,19 +55,13 @@ def store_result(paths: RunPaths, key: str, fingerprint: str, result: Mapping[st
 
 def sealed(found: Mapping[str, Any]) -> dict[str, Any]:
     """Put a digest beside what was found: a file that was changed by hand is then not believed."""
-    return {SEALED: dict(found), _DIGEST: _digest(found)}
+    return {SEALED: dict(found), _DIGEST: digest_of(found)}
 
 
 def is_sealed(raw: Any) -> bool:
     """Whether a file holds what was once sealed."""
     is_whole = isinstance(raw, dict) and isinstance(raw.get(SEALED), dict)
-    return is_whole and raw.get(_DIGEST) == _digest(raw[SEALED])
-
-
-def _digest(found: Mapping[str, Any]) -> str:
-    """Digest results as the JSON that a reader gets back."""
-    text = json.dumps(found, sort_keys=True)
-    return hashlib.sha256(json.dumps(json.loads(text), sort_keys=True).encode()).hexdigest()
+    return is_whole and raw.get(_DIGEST) == digest_of(raw[SEALED])
 
 
 def store_log(paths: RunPaths, key: str, text: str) -> Path:

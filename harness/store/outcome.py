@@ -18,12 +18,16 @@ from harness.store.contained import MIB, MOST_EVENTS, Contained
 from harness.store.layout import TrialPaths
 from harness.store.node_clocks import read_clocks
 from harness.store.paths.names import path_part
+from harness.store.seals import digest_of, digest_of_file
 from harness.store.typed import WRITTEN, damage, read
 from harness.worker.redaction.redact import redact_values
 
 _MOST_LINE = 16 * MIB
 
-VERSION = 1  # 1: first
+VERSION = 2
+"""1: first; 2: with digests of itself and of what figures are computed from"""
+_UNSEALED = 1
+_DIGEST = "digest"
 
 
 class Ended(StrEnum):
@@ -126,6 +130,8 @@ class Outcome:
     """By node, its clock's exchanges with the host's; `harness/store/node_clocks.py` reads them."""
     turns: TurnsRecord | None = None
     """None: its study asks for no turns, or it is a pilot, a cold trial or a probe."""
+    files: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """A digest of its job, and of what each rank said, as the trial left them."""
 
     @property
     def is_ok(self) -> bool:
@@ -150,25 +156,32 @@ def write_outcome(outcome: Outcome, trial: TrialPaths, *, settled: bool = True) 
     """
     if settled:
         trial.files.settle(trial.root)
-    held = {"version": VERSION, **vars(_redacted(outcome))}
+    held = {"version": VERSION, **vars(_redacted(outcome)), "files": _left_by(trial, outcome)}
     held["outcome"] = held.pop("ended")
     held["ranks"] = [vars(one) for one in held["ranks"]]
     for name in ("memory", "turns"):
         held[name] = None if held[name] is None else vars(held[name])
     # On one line: indenting is slow, and each trial has one.
-    text = json.dumps(held, sort_keys=True, allow_nan=False) + "\n"
+    text = json.dumps({**held, _DIGEST: digest_of(held)}, sort_keys=True, allow_nan=False) + "\n"
     trial.files.write(trial.outcome, text, settled=settled)
+
+
+def _left_by(trial: TrialPaths, outcome: Outcome) -> dict[str, str]:
+    """Digest what a trial's figures are computed from; a rank may have ended unheard."""
+    with trial.files.staying(trial.root) as files:
+        left = (trial.job, *(trial.events(one.rank) for one in outcome.ranks))
+        return {one.name: digest_of_file(files, one) for one in left if files.exists(one)}
 
 
 def read_outcome(trial: TrialPaths, files: Contained | None = None) -> Outcome:
     """Read how a complete trial ended; say which file is wrong, and what of it."""
     file = trial.outcome
     raw = (files or trial.files).read_object(file)
-    if raw.get("version") != VERSION and type(raw.get("version")) is int:
+    if raw.get("version") not in (_UNSEALED, VERSION) and type(raw.get("version")) is int:
         told = f"has version {raw['version']}; this bakeoff reads version {VERSION}"
         raise RunError(f"{file} {told}.")
     with damage(file):
-        read(int, raw.get("version"), "version")
+        version = read(int, raw.get("version"), "version")
         outcome = read(Outcome, raw)
         where = (trial.root.parent.name, trial.root.name)
         if (outcome.cell_key, outcome.trial) != where:
@@ -176,7 +189,15 @@ def read_outcome(trial: TrialPaths, files: Contained | None = None) -> Outcome:
         for rank in outcome.ranks:
             path_part(rank.host, "node")
         read_clocks(outcome.clocks)
+    if version != _UNSEALED:
+        digest = raw.pop(_DIGEST, None)
+        if digest != digest_of(raw):
+            raise _changed(file)
     return _redacted(outcome)
+
+
+def _changed(file: Path) -> DamagedFile:
+    return DamagedFile(f"{file} was changed after its trial ended, and is not believed.")
 
 
 def _redacted(outcome: Outcome) -> Outcome:
@@ -193,9 +214,13 @@ def _redacted(outcome: Outcome) -> Outcome:
 
 
 def read_complete(trial: TrialPaths) -> Outcome:
-    """Read how a complete trial ended, and look whether what its ranks said can be read."""
+    """Read how a complete trial ended; refuse it where what its ranks said is another today."""
     with trial.files.staying(trial.root) as files:
         outcome = read_outcome(trial, files)
+        for name, digest in outcome.files.items():
+            file = trial.root / path_part(name, "file")
+            if not files.exists(file) or digest_of_file(files, file) != digest:
+                raise _changed(file)
         for rank in outcome.ranks:
             with suppress(FileNotFoundError):  # it ended before its first word
                 _require_lines(files, trial.events(rank.rank))

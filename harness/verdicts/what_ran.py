@@ -10,7 +10,7 @@ from harness.errors import DamagedFile
 from harness.store.contained import MOST_EVENTS
 from harness.store.events.known_events import event_of
 from harness.store.layout import RunPaths, TrialPaths
-from harness.store.outcome import read_outcome
+from harness.store.outcome import read_complete
 from harness.verdicts.asked_vs_ran import contradictions
 from harness.verdicts.results import TrialResult, WhatRan
 
@@ -43,7 +43,7 @@ def _ended(probe: TrialPaths) -> str:
     if not probe.files.exists(probe.outcome):
         return NOT_PROBED
     try:
-        how = read_outcome(probe)
+        how = read_complete(probe)
     except DamagedFile as problem:
         return str(problem)
     if how.is_ok:

@@ -21,8 +21,8 @@ import pytest
 from harness.analysis.explain.explanation import Explanation, explain
 from harness.analysis.explain.words import part_name
 from harness.ranks import payload
-from harness.store.attribution import Attribution, read_attribution
 from harness.store.layout import RunPaths
+from harness.store.record_readers.attribution import Attribution, read_attribution
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult
 from harness.worker import job as jobs

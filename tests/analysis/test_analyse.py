@@ -13,6 +13,7 @@ from harness.analysis.results import Results
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.verdicts.results import CellResult
+from tests.outcomes import seal, seal_all
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 QUIET = Behaviour(step_s=0.02, trial_noise=0.002, window_noise=0.004)
@@ -136,6 +137,7 @@ def renamed(trial: Path) -> None:
     outcome = TrialPaths(trial).outcome
     said = json.loads(outcome.read_text(encoding="utf-8"))
     outcome.write_text(json.dumps({**said, "trial": trial.name}), encoding="utf-8")
+    seal(TrialPaths(trial))
 
 
 def test_a_second_attempt_stands_for_a_failed_first(tmp_path: Path) -> None:
@@ -220,6 +222,7 @@ def test_a_changed_environment_is_reported(tmp_path: Path) -> None:
     run = write_run(tmp_path, [TORCH])
     outcome = RunPaths(run).trial(TORCH.key, TrialName(6)).outcome
     outcome.write_text(outcome.read_text().replace('"f1"', '"f2"'))
+    seal_all(run)
     assert any("resumed with --mix" in warning for warning in analyse(Dataset([run])).warnings)
 
 

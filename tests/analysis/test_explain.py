@@ -17,7 +17,7 @@ from harness.analysis.explain.words import causes, headline, operations_words, p
 from harness.errors import UsageError
 from harness.sections import why
 from harness.sections.contract.blocks import tables
-from harness.store.attribution import Attribution, Operation, Part
+from harness.store.record_readers.attribution import Attribution, Operation, Part
 from harness.store.records import Gate
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult

@@ -16,6 +16,7 @@ from harness.analysis.rates_for_queries import add_rates
 from harness.sections.contract.gather import questions
 from harness.store.dataset import Dataset
 from harness.study.finding import NEED_OVER, Measured
+from tests.outcomes import seal_all
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 TRIALS = 3
@@ -27,6 +28,7 @@ def edit(run: Path, change: Callable[[dict[str, Any]], list[dict[str, Any]]]) ->
         events = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
         told = [json.dumps(one) for event in events for one in change(event)]
         file.write_text("\n".join(told) + "\n", "utf-8")
+    seal_all(run)
 
 
 def fed(event: dict[str, Any]) -> list[dict[str, Any]]:
@@ -158,6 +160,7 @@ def test_losses_agree_only_within_what_other_seeds_change(tmp_path: Path) -> Non
             loss = 2.0 + 0.1 * of["cell_seed"] + apart
             text = file.read_text("utf-8").replace('"loss": 2.3', f'"loss": {loss}')
             file.write_text(text, "utf-8")
+        seal_all(run)
         (run / "study.toml").write_text(
             '[[finding]]\nquestion = "?"\npaper = "!"\nmeasure = "loss"\n'
             'of = { reader = "async-thread" }\nover = { reader = "pread" }\n',

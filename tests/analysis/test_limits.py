@@ -12,7 +12,7 @@ from harness.analysis.evidence import Evidence
 from harness.analysis.limits.holding_back import Limit, limits
 from harness.analysis.limits.words import sentence, short
 from harness.analysis.results import Results
-from harness.store.attribution import NOT_MADE, Attribution, Operation, Part
+from harness.store.record_readers.attribution import NOT_MADE, Attribution, Operation, Part
 from harness.store.record_readers.ceilings import Ceiling, Conditions, Reached
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult, Reading

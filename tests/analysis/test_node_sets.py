@@ -9,6 +9,7 @@ from pathlib import Path
 from harness.analysis.analyse import analyse
 from harness.store.dataset import Dataset
 from harness.store.layout import TrialName
+from tests.outcomes import seal_all
 from tests.runs import RecordedCell, Recording, write_run
 
 CELLS = [RecordedCell(factors={"batch": batch}) for batch in (16, 32)]
@@ -28,6 +29,7 @@ def warnings(
             for rank in outcome["ranks"]:
                 rank["host"] = node(number, name.block)
             file.write_text(json.dumps(outcome))
+    seal_all(run)
     return " ".join(analyse(Dataset([run])).warnings)
 
 

@@ -19,6 +19,7 @@ from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import read_outcome, write_outcome
 from harness.verdicts.results import CellResult
 from reports.text.answer import sentence
+from tests.outcomes import seal_all
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 from tests.turn_runs import Sharing, take_turns
 
@@ -236,6 +237,7 @@ def test_the_checks_of_older_runs_compare_a_turn_with_the_next_of_its_own(tmp_pa
         events.append({**check, "start": one["end"] + 1, "end": one["end"] + 10**9})
     events[-1]["disturbed"] = "others used 0.61 of the 2 cores"
     file.write_text("".join(json.dumps(one) + "\n" for one in events))
+    seal_all(run)
     jax = of(analyse(Dataset([run])), "jax")
     taken = jax.trials[0].turns
     assert taken is not None
@@ -303,6 +305,7 @@ def test_what_the_machine_does_within_a_round_makes_no_trial_unsteady(tmp_path: 
             faster = 0.012 * (at % 10 if (at // 10) % 2 else 9 - at % 10)
             one["end"] = one["start"] + int((1 - faster) * (one["end"] - one["start"]))
         file.write_text("".join(json.dumps(one) + "\n" for one in events))
+    seal_all(run)
     jax = of(analyse(Dataset([run])), "jax")
     assert {trial.verdict: trial.evidence for trial in jax.trials} == {"valid": ()}
 

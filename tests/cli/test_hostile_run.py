@@ -13,6 +13,7 @@ import pytest
 from harness.cli.main import bakeoff
 from harness.errors import BakeoffError
 from harness.store.layout import RunPaths
+from tests.outcomes import seal_all
 from tests.runs import RecordedCell, write_run
 
 SECRET = "the-secret-of-the-user"
@@ -196,6 +197,7 @@ def test_the_host_of_a_rank_cannot_name_another_folder(
 ) -> None:
     file = first_trial(RunPaths(run)) / "outcome.json"
     file.write_text(file.read_text().replace('"node0"', '"../../../../../outside/inner/x"'))
+    seal_all(run)
     before = outside_state(outside)
     read_with_every_verb(run)
     assert outside_state(outside) == before

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.store.layout import RunPaths
+from tests.outcomes import seal_all
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 CELLS = [RecordedCell(behaviour=Behaviour(windows=8, warmup=2))]
@@ -60,6 +61,7 @@ def told_oddly(tmp_path: Path) -> Path:
         text = file.read_text()
         here = key if key in text else key.replace('":', '": ')
         file.write_text(odd(text, here))
+    seal_all(run)
     return run
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.store.layout import TrialPaths
 from tests.cli.command import bakeoff
 from tests.gauntlet.attacks import say_everywhere
+from tests.outcomes import seal
 from tests.runs import RecordedCell, Recording, write_run
 from tests.screened_runs import NODES, screened
 
@@ -80,6 +82,7 @@ def test_a_line_without_an_end_costs_its_trial_alone(tmp_path: Path) -> None:
     damaged = min((place / "cells").glob("*/trial-1/events.0.jsonl"))
     with damaged.open("ab") as file:
         file.write(b'{"event": "' + b"y" * (64 << 20))
+    seal(TrialPaths(damaged.parent))
     told = bakeoff("screen", "--of", "s", "--json", cwd=tmp_path)
     assert "Input Error" not in told.stderr
     assert json.loads(told.stdout)["sick"] == ["node 3"]

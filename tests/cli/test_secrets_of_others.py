@@ -14,6 +14,7 @@ import pytest
 from harness.cli.main import main
 from harness.store.layout import RunPaths
 from harness.store.sql.schema import NAMES
+from tests.outcomes import seal_all
 from tests.planted_secrets import KINDS, planted
 from tests.runs import RecordedCell, Recording, write_run
 
@@ -99,6 +100,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             more = MORE.get(file.name, dict)
             rewrite(file, lambda one, more=more: more(with_secrets(one)))
     quoted = json.dumps(ALL)
+    seal_all(root)
     finding = f"question = {quoted}\npaper = {quoted}\nof = {{ framework = {quoted} }}"
     (root / "study.toml").write_text(f"title = {quoted}\n[[finding]]\n{finding}\n")
     for folder in root.glob("cells/*/trial-*"):

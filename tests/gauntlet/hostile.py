@@ -23,6 +23,7 @@ from tests.gauntlet.attacks import FIRED, URL, Attack, attacks
 from tests.gauntlet.command import Ended, run
 from tests.gauntlet.parsers.traces import TRACED
 from tests.gauntlet.part import Part, Stage
+from tests.outcomes import seal_all
 from tests.screened_runs import screened
 
 PATIENCE_S = 60.0
@@ -140,6 +141,7 @@ def plant(attack: Attack, base: Path, here: Path) -> Path:
     for name in ("victim", "folder/victim", "folder/outcome.json"):
         (outside / name).write_text("do not touch")
     attack.plant(place)
+    seal_all(place)
     return place
 
 

@@ -15,10 +15,11 @@ from harness.plan.duration import estimate
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.run.session import resume, start
-from harness.store.layout import RunPaths
+from harness.store.layout import RunPaths, TrialPaths
 from harness.store.record_readers.ceilings import read_ceilings
 from harness.study.framework import framework_info
 from harness.study.study import load_study
+from tests.outcomes import seal
 from tests.run.test_probes import Listener
 
 STUDY = """title = "Null"
@@ -117,6 +118,7 @@ def test_a_job_that_was_cut_off_is_made_again(plan: Plan, tmp_path: Path) -> Non
     paths = RunPaths(tmp_path / "run")
     (outcome,) = paths.cells.glob("*/ceilings/outcome.json")
     outcome.write_text(json.dumps({**json.loads(outcome.read_text()), "outcome": "cancelled"}))
+    seal(TrialPaths(outcome.parent))
     for file in (user_folders.state_home() / "ceilings").iterdir():
         file.unlink()
     (paths.cells / plan.cells[0].key / "trial-1" / "outcome.json").unlink()
@@ -141,6 +143,7 @@ def test_a_job_that_was_cut_off_last_is_made_again_by_a_run_that_is_complete(
     paths = RunPaths(tmp_path / "run")
     (outcome,) = paths.cells.glob("*/ceilings/outcome.json")
     outcome.write_text(json.dumps({**json.loads(outcome.read_text()), "outcome": "cancelled"}))
+    seal(TrialPaths(outcome.parent))
     for file in (user_folders.state_home() / "ceilings").iterdir():
         file.unlink()
     listener = Listener()

@@ -15,9 +15,9 @@ from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.run.session import resume, start
 from harness.run.trials import untimed_jobs
-from harness.store.attribution import read_attribution
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths
+from harness.store.record_readers.attribution import read_attribution
 from harness.study.framework import framework_info
 from harness.study.study import load_study
 from tests.outcomes import record

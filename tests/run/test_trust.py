@@ -31,6 +31,7 @@ from harness.store.paths.birth import born_ns
 from harness.store.run_code import digest_of
 from harness.store.run_directory.identity import identity
 from harness.study.study import load_study
+from tests.outcomes import seal
 from tests.run.test_session import STUDY, Listener, forget
 
 
@@ -174,6 +175,7 @@ def plant_caches(paths: RunPaths, plan: Plan) -> tuple[Path, Path]:
     kernel.write_text("")
     shutil.copytree(paths.trial(key, TrialName(1)).root, cold.root, dirs_exist_ok=True)
     cold.outcome.write_text(json.dumps({**json.loads(cold.outcome.read_text()), "trial": "cold"}))
+    seal(cold)
     return kernel, cold.root
 
 

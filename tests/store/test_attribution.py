@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.store.attribution import NOT_MADE, Attribution, read_attribution
 from harness.store.layout import RunPaths
+from harness.store.record_readers.attribution import NOT_MADE, Attribution, read_attribution
 from tests.outcomes import record
 
 HEAD = {"event": "attribution", "traced_by": "a trace", "step_s": [0.5, 0.25]}

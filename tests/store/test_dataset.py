@@ -14,6 +14,7 @@ from harness.errors import RunError, UsageError
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from harness.store.sql import schema
+from tests.outcomes import seal_all
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 SHORT = Behaviour(windows=10, warmup=3)
@@ -86,6 +87,7 @@ def test_a_torn_last_line_costs_only_itself(run: Path) -> None:
     events = RunPaths(run).trial(CELLS[0].key, TrialName(1)).events(0)
     whole = events.read_text(encoding="utf-8")
     events.write_text(whole + '{"event": "window", "phase": "meas', encoding="utf-8")
+    seal_all(run)
     assert one(Dataset([run]), "select count(*) from windows") == 12 * 13
 
 
@@ -94,6 +96,7 @@ def test_a_damaged_line_of_events_costs_that_line_and_is_named(run: Path) -> Non
     lines = events.read_text(encoding="utf-8").splitlines()
     lines[8] = lines[8].replace('"steps": 1', '"steps": "one"')
     events.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    seal_all(run)
     results = analyse(Dataset([run]))
     assert results.warnings[0] == (
         f"{events}:9 is damaged: steps is not a whole number. It is left out."
@@ -111,6 +114,7 @@ def test_only_a_rank_that_was_killed_may_leave_its_last_line_unfinished(
     events = RunPaths(run).trial(CELLS[0].key, TrialName(1)).events(0)
     with events.open("a", encoding="utf-8") as file:
         file.write('{"event": "window", "phase": "meas')
+    seal_all(run)
     told = [one for one in analyse(Dataset([run])).warnings if "damaged" in one]
     assert len(told) == named
 
@@ -125,6 +129,7 @@ def test_a_loss_that_is_not_a_number_is_kept(run: Path) -> None:
     events = RunPaths(run).trial(CELLS[0].key, TrialName(1)).events(0)
     with events.open("a", encoding="utf-8") as file:
         file.write('{"event": "values", "step": 99, "values": {"loss": NaN}}\n')
+    seal_all(run)
     assert one(Dataset([run]), "select isnan(value) from values where step = 99") is True
 
 

@@ -15,6 +15,7 @@ from harness.errors import RunError, UsageError
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName, TrialPaths
 from harness.store.sql import schema
+from tests.outcomes import seal
 from tests.runs import Behaviour, RecordedCell, write_run
 
 CELL = RecordedCell(behaviour=Behaviour(windows=3, warmup=1))
@@ -60,6 +61,8 @@ def change(file: Path, number: int, *at: str | int) -> None:
         inside = inside[key]
     inside[at[-1]] = number
     file.write_text(json.dumps(value))
+    if file.name == "outcome.json":
+        seal(TrialPaths(file.parent))
 
 
 @pytest.mark.parametrize(("file", "at", "table"), PLACES)

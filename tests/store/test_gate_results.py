@@ -12,6 +12,7 @@ from harness.store import gate_results
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from reports.page.page import render
+from tests.outcomes import seal
 from tests.runs import RecordedCell, write_run
 
 TORCH = RecordedCell()
@@ -27,8 +28,9 @@ def paths(tmp_path: Path) -> RunPaths:
 
 def mix(paths: RunPaths, key: str, block: int) -> None:
     """Make a trial one of changed code."""
-    outcome = paths.trial(key, TrialName(block)).outcome
-    outcome.write_text(outcome.read_text().replace('"f1"', '"f2"'))
+    trial = paths.trial(key, TrialName(block))
+    trial.outcome.write_text(trial.outcome.read_text().replace('"f1"', '"f2"'))
+    seal(trial)
 
 
 def gate(paths: RunPaths, key: str = TORCH.key):

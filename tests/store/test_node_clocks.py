@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from harness.store.dataset import Dataset
+from harness.store.layout import TrialPaths
 from harness.store.node_clocks import read_clocks
+from tests.outcomes import seal
 from tests.runs import RecordedCell, Recording, write_run
 
 OWN = {"own": True, "exchanges": []}
@@ -60,5 +62,6 @@ def test_the_bound_of_each_trial_can_be_asked_for(tmp_path: Path) -> None:
     told = json.loads(outcome.read_text())
     told["ranks"] = [{**told["ranks"][0], "rank": n, "host": host} for n, host in enumerate("ab")]
     outcome.write_text(json.dumps({**told, "clocks": {"a": OWN, "b": node(5, 2000)}}))
+    seal(TrialPaths(outcome.parent))
     found = Dataset([tmp_path / "r"]).sql("SELECT clock_bound_s FROM trials ORDER BY trial").rows
     assert [row[0] for row in found] == [pytest.approx(2e-6), 0.0]

@@ -92,3 +92,9 @@ def test_another_format_is_refused_and_not_called_damaged(trial: TrialPaths) -> 
     with pytest.raises(RunError, match=r"outcome\.json has version 99; this bakeoff reads") as told:
         read_outcome(trial)
     assert not isinstance(told.value, DamagedFile)
+
+
+def test_a_reason_with_half_a_letter_is_as_it_was_written(trial: TrialPaths) -> None:
+    trial.root.mkdir(parents=True)
+    write_outcome(ended("failed", reason="no file \udcff\ud800"), trial)
+    assert read_outcome(trial).reason.startswith("no file ")

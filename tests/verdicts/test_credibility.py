@@ -16,6 +16,7 @@ from harness.verdicts.credibility.amount import amount_in_words
 from harness.verdicts.credibility.gpu_peaks import gpu_peak
 from harness.verdicts.ended_trial import doubt
 from harness.verdicts.results import CellResult
+from tests.outcomes import seal_all
 from tests.runs import Behaviour, RecordedCell, write_run
 
 MACHINE = {"hostname": "node0", "cores": 2, "capabilities": ["avx2", "avx512f"]}
@@ -54,6 +55,7 @@ def recorded(tmp_path: Path) -> Recorded:
                 lines[at] = json.dumps({**window, "end": window["start"] + 100})
             lines += [json.dumps(one, separators=(",", ":")) for one in (*said, *more)]
             events.write_text("\n".join(lines) + "\n")
+        seal_all(paths.root)
         (found,) = read_results([paths.root]).cells
         return found
 
@@ -311,6 +313,7 @@ def test_trials_that_start_from_another_batch_than_others_are_named(tmp_path: Pa
             facts = {"start": {"weights": "same", "batch": batch, "differs": None}}
             with paths.trial(cell.key, TrialName(block)).events(0).open("a") as file:
                 file.write(json.dumps({"event": "facts", "facts": facts}) + "\n")
+    seal_all(paths.root)
     told = [one for one in read_results([paths.root]).warnings if "started from" in one]
     assert told == [
         f"tinycnn at batch 16: trial 2 of {jax.label} started from another batch than others."

@@ -9,7 +9,7 @@ from harness.analysis.analyse import analyse
 from harness.store.dataset import Dataset
 from harness.store.layout import TrialPaths
 from harness.verdicts.network_routes import transports
-from tests.outcomes import record
+from tests.outcomes import record, seal
 from tests.runs import RecordedCell, Recording, write_run
 
 NCCL = """
@@ -78,3 +78,4 @@ def _on_two_nodes(trial: Path, *, sent: int) -> None:
         network = {"eth0": {"sent": sent, "received": sent, "connections": 1, "retransmits": 0}}
         with events.open("a") as file:
             file.write(json.dumps({"event": "facts", "facts": {"network": network}}) + "\n")
+    seal(TrialPaths(trial))

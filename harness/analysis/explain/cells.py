@@ -8,8 +8,8 @@ from harness.analysis.explain.explanation import Explanation, explain
 from harness.analysis.floors.kept_floors import floors_of
 from harness.analysis.results import Results
 from harness.errors import UsageError, nearest
-from harness.store.attribution import Attribution, read_attribution
 from harness.store.layout import RunPaths
+from harness.store.record_readers.attribution import Attribution, read_attribution
 from harness.verdicts.results import CellResult
 
 

@@ -27,7 +27,7 @@ from harness.analysis.floors.kept_floors import MachineFloors
 from harness.stats import compare
 from harness.stats.answers import ALPHA, FEWEST_BLOCKS
 from harness.stats.student import critical_t
-from harness.store.attribution import NOT_MADE, Attribution, Operation
+from harness.store.record_readers.attribution import NOT_MADE, Attribution, Operation
 from harness.store.records import EQUIVALENT
 from harness.verdicts.results import CellResult, Interval
 

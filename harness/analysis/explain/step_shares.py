@@ -14,7 +14,7 @@ from math import sqrt
 from statistics import fmean, median, stdev
 
 from harness.analysis import numbers
-from harness.store.attribution import Attribution, Operation
+from harness.store.record_readers.attribution import Attribution, Operation
 from harness.verdicts.results import CellResult
 
 Key = tuple[str, str]

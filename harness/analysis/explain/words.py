@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.analysis import numbers
 from harness.analysis.explain.explanation import SMALLER, Explanation, Term
-from harness.store.attribution import Operation
+from harness.store.record_readers.attribution import Operation
 from harness.units import counted
 from harness.verdicts.results import Interval
 

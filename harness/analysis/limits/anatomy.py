@@ -23,7 +23,7 @@ from harness.analysis.explain.step_shares import (
     waited,
 )
 from harness.analysis.scaling.gradient_exchange import ExchangePair
-from harness.store.attribution import Attribution, Operation
+from harness.store.record_readers.attribution import Attribution, Operation
 from harness.verdicts.results import CellResult
 
 WAITING, EXCHANGE, HOST, OTHER = "waiting for input", "exchange", "host gaps", "other"

@@ -21,7 +21,7 @@ from harness.analysis.limits.anatomy import EXCHANGE, HOST, OTHER, WAITING, Anat
 from harness.analysis.limits.floors import COMPUTING, MOVING, Floor, Roof, floors, roof_of
 from harness.analysis.results import Results
 from harness.analysis.scaling.gradient_exchange import exchange_pairs
-from harness.store.attribution import NOT_MADE
+from harness.store.record_readers.attribution import NOT_MADE
 from harness.verdicts.results import CellResult
 
 SINGLE = 0.20

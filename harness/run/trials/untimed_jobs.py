@@ -8,9 +8,9 @@ from collections.abc import Container
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan
 from harness.plan.resolve import subject
-from harness.store.attribution import Attribution, read_attribution
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.outcome import read_outcome
+from harness.store.record_readers.attribution import Attribution, read_attribution
 from harness.store.run_directory import session_log, trial_folders
 from harness.store.run_directory.due import NOT_OF_THE_CELL
 from harness.study.framework import framework_info

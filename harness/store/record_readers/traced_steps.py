@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.errors import DamagedFile
-from harness.store.attribution import NOT_MADE, Attribution, read_attribution
 from harness.store.layout import RunPaths
+from harness.store.record_readers.attribution import NOT_MADE, Attribution, read_attribution
 from harness.store.typed import damage, read
 from harness.worker.attribution.traced_steps import MOST_OPERATIONS, VERSION
 

@@ -100,7 +100,11 @@ PARSERS = (
         "outcomes",
         of_run("cells/*/*/outcome.json"),
         in_run("cells/*/trial-1/outcome.json", lambda paths: trial_folders.outcomes(paths)),
-        ("harness/store/run_directory/trial_folders", "harness/store/outcome"),
+        (
+            "harness/store/run_directory/trial_folders",
+            "harness/store/outcome",
+            "harness/store/seals",
+        ),
         is_json=True,
         share=0.5,
     ),

@@ -128,7 +128,7 @@ def _traced(data: bytes, folder: Path) -> object:
     return [hlo_names.instructions(one) for one in (memoryview(data), *read.modules)]
 
 
-_OF_ATTRIBUTION = ("harness/store/attribution", "harness/analysis/explain/cells")
+_OF_ATTRIBUTION = ("harness/store/record_readers/attribution", "harness/analysis/explain/cells")
 _OF_TRACES = ("harness/store/record_readers/traced_steps", "harness/sections/contract/cell_traces")
 PARSERS = (
     Parser(

@@ -12,7 +12,7 @@ from harness.errors import DamagedFile
 from harness.store.contained import MIB
 from harness.store.events.known_events import event_of
 from harness.store.layout import RunPaths, TrialPaths
-from harness.store.outcome import read_outcome
+from harness.store.outcome import read_complete
 from harness.store.typed import read
 
 MOST_READ = 64 * MIB
@@ -66,7 +66,7 @@ def read_attribution(paths: RunPaths, cell_key: str) -> Attribution | str:
     try:
         if not trial.files.exists(trial.outcome):
             return NOT_MADE
-        how = read_outcome(trial)
+        how = read_complete(trial)
     except DamagedFile as problem:
         return str(problem)
     if not how.is_ok:
