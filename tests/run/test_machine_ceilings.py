@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -36,18 +37,44 @@ until = "20 ms"
 """
 
 
+def claim(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    claimed = dataclasses.replace(framework_info("null"), kinds=("train", "ceiling"))
+    patch.setattr(ceiling_cells, "framework_info", lambda _: claimed)
+
+
+def plan_in(folder: Path) -> Plan:
+    study = folder / "study.toml"
+    study.write_text(STUDY)
+    return make_plan(load_study(study), load_platform())
+
+
 @pytest.fixture(autouse=True)
 def _claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    claimed = dataclasses.replace(framework_info("null"), kinds=("train", "ceiling"))
-    monkeypatch.setattr(ceiling_cells, "framework_info", lambda _: claimed)
+    claim(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    study = tmp_path / "study.toml"
-    study.write_text(STUDY)
-    return make_plan(load_study(study), load_platform())
+    return plan_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Measure once; give the folder with the run and with what was kept of it."""
+    place = tmp_path_factory.mktemp("once")
+    with pytest.MonkeyPatch.context() as patch:
+        claim(place, patch)
+        run(plan_in(place), place / "first")
+    return place
+
+
+@pytest.fixture
+def first(once: Path, tmp_path: Path) -> Path:
+    """Give a copy of the run, after which this test's user has what was kept of it."""
+    for name in ("first", "state"):
+        shutil.copytree(once / name, tmp_path / name)
+    return tmp_path / "first"
 
 
 def run(plan: Plan, root: Path) -> list[str]:
@@ -76,10 +103,10 @@ def test_a_run_measures_ceilings_once_after_its_trials_and_the_next_run_knows_th
     assert set(read_ceilings(RunPaths(tmp_path / "second"))) == set(found)
 
 
+@pytest.mark.usefixtures("first")
 def test_what_is_kept_of_another_precision_is_measured_and_not_taken(
     plan: Plan, tmp_path: Path
 ) -> None:
-    run(plan, tmp_path / "first")
     (file,) = (user_folders.state_home() / "ceilings").iterdir()
     kept = json.loads(file.read_text())
     for one in kept["ceilings"]:
@@ -91,9 +118,8 @@ def test_what_is_kept_of_another_precision_is_measured_and_not_taken(
     assert precisions == {"fp32", "bf16"}
 
 
-def test_the_highest_of_each_kind_is_kept(plan: Plan, tmp_path: Path) -> None:
-    run(plan, tmp_path / "first")
-    (one, *_) = read_ceilings(RunPaths(tmp_path / "first"))
+def test_the_highest_of_each_kind_is_kept(plan: Plan, first: Path) -> None:
+    (one, *_) = read_ceilings(RunPaths(first))
     for times in (3.0, 0.5):
         per_s = one.reached.per_s * times
         faster = dataclasses.replace(one, reached=dataclasses.replace(one.reached, per_s=per_s))
@@ -104,11 +130,10 @@ def test_the_highest_of_each_kind_is_kept(plan: Plan, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"version": 9, "ceilings": []}', '{"version": 1}'])
-def test_what_is_kept_and_damaged_is_measured_once_more(
-    plan: Plan, tmp_path: Path, text: str
-) -> None:
-    run(plan, tmp_path / "first")
+@pytest.mark.usefixtures("first")
+def test_what_is_kept_and_damaged_is_not_known(plan: Plan, text: str) -> None:
     (file,) = (user_folders.state_home() / "ceilings").iterdir()
+    assert known_ceilings.known(plan.platform.name)
     file.write_text(text)
     assert known_ceilings.known(plan.platform.name) == ()
 
