@@ -8,7 +8,7 @@ import numpy
 from harness.worker import place
 from harness.worker.adapters.jax import adapter, settings, strategies
 from harness.worker.adapters.jax.lowering.network import Lowered, Pass
-from harness.worker.adapters.jax.state import initial
+from harness.worker.adapters.jax.state import blank
 from harness.worker.job import Job, Span
 from harness.worker.network.layers import Conv, Flatten, Network
 from harness.worker.scale import Scale
@@ -99,7 +99,7 @@ def test_every_workload_is_lowered_with_its_parameters_and_outputs():
         net = Lowered(workload.network, True, True)
 
         def forward(net=net, workload=workload):
-            state = initial(net, workload, 0, "fp32")
+            state = blank(net, workload, "fp32")
             x = net.activation_in(jax.numpy.zeros((2, *workload.network.input)))
             run = Pass(state.parameters, state.statistics, state.key, {}, None)
             return state.parameters, net.run(x, run)

@@ -36,28 +36,16 @@ class JaxActivity:
         import jax
 
         from harness.worker.adapters.jax import training
-        from harness.worker.adapters.jax.lowering.network import Lowered
+        from harness.worker.adapters.jax.lowering.network import lowered
         from harness.worker.adapters.jax.state import initial
 
         self._jax = jax
         self._workload = workload
-        net = self._net = Lowered(
-            workload.network,
-            settings.channels_last,
-            not settings.is_gpu,
-            recomputes=settings.recomputes,
-        )
-        draw = jax.jit(lambda seed: initial(net, workload, seed, settings.precision))
+        net = self._net = lowered(workload.network, settings)
         self._strategy = strategy
-        self.trained = strategy.replicate(draw(seed))
-        if feed.vocabulary is not None:
-            given = training.draw_texts(feed)
-        else:
-            given = jax.jit(
-                lambda key: training.draw_batch(
-                    net, (feed.batch_per_rank, *feed.input), feed.targets, key, jax.numpy.float32
-                )
-            )(jax.random.key(feed.seed + 1))
+        self.trained = strategy.replicate(initial(net, workload, seed, settings.precision))
+        is_text = feed.vocabulary is not None
+        given = training.draw_texts(feed) if is_text else training.draw_batch(net, feed)
         self._given = strategy.share(given)
         step = training.make_step(
             net,
@@ -117,11 +105,10 @@ class JaxActivity:
 
     def give(self, given: Tensor, target: Tensor) -> None:
         """Replace the batch."""
-        from harness.worker.adapters.jax.state import array_of
+        from harness.worker.adapters.jax.state import array_of, put
 
-        own = self._given.input.dtype
-        x = self._net.activation_in(self._jax.numpy.array(array_of(given), own))
-        y = self._jax.numpy.array(array_of(target), self._given.target.dtype)
+        x = put(self._net.activation_in(array_of(given)), self._given.input.dtype)
+        y = put(array_of(target), self._given.target.dtype)
         self._given = self._strategy.share(self._given._replace(input=x, target=y))
 
     def state(self) -> Iterator[Made]:

@@ -33,19 +33,23 @@ class State(NamedTuple):
 
 
 def initial(net: Lowered, workload: Training, seed: int, precision: str) -> State:
-    """Draw the starting weights that every framework shares, seeded."""
-    dtype, wide = _held_as(precision), _kept_as(precision)
-    key = jax.random.key(seed)
+    """Draw the starting weights that every framework shares, seeded; with numpy: XLA took longer to
+    compile what draws them than what steps them.
+    """
+    dtype, wide = _held_as(precision), numpy.dtype(_kept_as(precision))
+    draw = numpy.random.default_rng(seed)
     parameters: Arrays = {}
     statistics: Arrays = {}
     for site in net.sites.values():
         for name, held in parameters_of(site):
-            key, draw = jax.random.split(key)
-            parameters[name] = net.weight_in(name, _draw(held, draw, wide).astype(dtype))
+            parameters[name] = put(net.weight_in(name, _draw(held, draw, wide)), dtype)
         for name, held in statistics_of(site):
-            statistics[name] = jnp.full(held.shape, held.mean, wide)
-    still = moments(workload, parameters)
-    return _fresh(precision, parameters, statistics, still, key)
+            statistics[name] = put(numpy.full(held.shape, held.mean), wide)
+    still = tuple(
+        {name: put(numpy.zeros(one.shape, dtype), dtype) for name, one in parameters.items()}
+        for _ in MOMENTS[type(workload.optimiser)]
+    )
+    return _fresh(precision, parameters, statistics, still, jax.random.key(seed))
 
 
 def blank(net: Lowered, workload: Training, precision: str) -> State:
@@ -54,7 +58,7 @@ def blank(net: Lowered, workload: Training, precision: str) -> State:
     """
 
     def zeros(name: str, shape: Tuple[int, ...], dtype: Any) -> Any:
-        return jnp.asarray(net.weight_in(name, numpy.zeros(shape, dtype)))
+        return put(net.weight_in(name, numpy.zeros(shape, dtype)), dtype)
 
     every = list(net.sites.values())
     parameters = {
@@ -93,14 +97,6 @@ def _fresh(
     )
 
 
-def moments(workload: Training, parameters: Mapping[str, Any]) -> Tuple[Arrays, ...]:
-    """Give the optimiser's fresh state."""
-    return tuple(
-        {name: jnp.zeros_like(value) for name, value in parameters.items()}
-        for _ in MOMENTS[type(workload.optimiser)]
-    )
-
-
 def loaded(net: Lowered, workload: Training, state: State, given: Mapping[str, Tensor]) -> State:
     """Replace what is given of parameters, running statistics, moments and step count."""
     names = MOMENTS[type(workload.optimiser)]
@@ -108,14 +104,13 @@ def loaded(net: Lowered, workload: Training, state: State, given: Mapping[str, T
     def taken(own: Arrays, suffix: str = "") -> Arrays:
         for name, old in own.items():
             if name + suffix in given:
-                # a copy: what XLA is handed to update in place must be its own
-                value = jnp.array(array_of(given[name + suffix]), old.dtype)
-                own[name] = net.weight_in(name, value)
+                value = array_of(given[name + suffix])
+                own[name] = put(net.weight_in(name, value), old.dtype)
         return own
 
     parameters, statistics = taken(state.parameters), taken(state.statistics)
     moved = tuple(taken(one, "/" + name) for name, one in zip(names, state.moments))
-    step = jnp.array(array_of(given["step"]), state.step.dtype) if "step" in given else state.step
+    step = put(array_of(given["step"]), state.step.dtype) if "step" in given else state.step
     return state._replace(parameters=parameters, statistics=statistics, moments=moved, step=step)
 
 
@@ -129,6 +124,13 @@ def named(net: Lowered, workload: Training, state: State) -> Iterator[Made]:
             yield made(name + suffix, net.weight_out(name, value), numpy.float32)
 
 
+def put(value: Any, dtype: Any) -> Any:
+    """Bring an array of numpy's to the device, where JAX's own ``array`` would compile a program
+    for its shape. A copy: what XLA is handed to update in place must be its own.
+    """
+    return jax.device_put(numpy.asarray(value, dtype), may_alias=False)
+
+
 def array_of(tensor: Tensor) -> Any:
     """Read a tensor of a folder."""
     return numpy.frombuffer(tensor.items(), tensor.dtype).reshape(tensor.shape)
@@ -140,7 +142,7 @@ def made(name: str, value: Any, dtype: Any = numpy.float64) -> Made:
     return name, array.shape, array
 
 
-def _draw(held: Parameter, key: Any, dtype: Any) -> Any:
+def _draw(held: Parameter, draw: Any, dtype: Any) -> Any:
     if not held.deviation:
-        return jnp.full(held.shape, held.mean, dtype)
-    return held.mean + jax.random.normal(key, held.shape, dtype) * held.deviation
+        return numpy.full(held.shape, held.mean, dtype)
+    return draw.standard_normal(held.shape, dtype) * dtype.type(held.deviation) + held.mean

@@ -10,9 +10,9 @@ import numpy
 from jax import numpy as jnp
 
 from harness.worker.adapters.jax import training
-from harness.worker.adapters.jax.lowering.network import Arrays, Lowered, Pass
+from harness.worker.adapters.jax.lowering.network import Arrays, Lowered, Pass, lowered
 from harness.worker.adapters.jax.settings import Settings
-from harness.worker.adapters.jax.state import State, array_of, blank, made
+from harness.worker.adapters.jax.state import State, array_of, blank, made, put
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.network.layers import Dropout
@@ -71,12 +71,7 @@ class JaxSubject:
         self._workload = workload
         self._precision = "float64" if precision == "float64" else settings.precision
         self._dtype = jnp.float64 if precision == "float64" else jnp.float32
-        self._net = Lowered(
-            workload.network,
-            settings.channels_last,
-            not settings.is_gpu,
-            recomputes=settings.recomputes,
-        )
+        self._net = lowered(workload.network, settings)
         self._state = blank(self._net, workload, self._precision)
         self._still = self._state.moments
         self._accumulate = settings.accumulate
@@ -87,7 +82,7 @@ class JaxSubject:
         """Set every parameter and running statistic."""
         now = {**self._state.parameters, **self._state.statistics}
         loaded = {
-            name: jnp.asarray(self._net.weight_in(name, array_of(tensor)), now[name].dtype)
+            name: put(self._net.weight_in(name, array_of(tensor)), now[name].dtype)
             for name, tensor in state.items()
         }
         self._state = self._state._replace(
@@ -169,8 +164,8 @@ class JaxSubject:
             if name.rpartition("/")[0] == path
         }
         kind_of_input = jnp.int32 if given.dtype == "int64" else compute
-        x = jnp.asarray(self._net.activation_in(array_of(given), site.input), kind_of_input)
-        slope = jnp.asarray(self._net.activation_in(array_of(gradient), site.output), compute)
+        x = put(self._net.activation_in(array_of(given), site.input), kind_of_input)
+        slope = put(self._net.activation_in(array_of(gradient), site.output), compute)
         compiled = self._compiled_layer(path, given.shape, to_input)
         return JaxLayerPass(self._net, site, compiled, (x, own, statistics), slope)
 
@@ -212,7 +207,7 @@ class JaxSubject:
         x = self._net.activation_in(array_of(given))
         return training.Given(
             *(
-                jnp.asarray(one, jnp.int32 if one.dtype == numpy.int64 else self._dtype)
+                put(one, jnp.int32 if one.dtype == numpy.int64 else self._dtype)
                 for one in (x, array_of(target))
             )
         )

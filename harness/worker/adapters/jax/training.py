@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import jax
+import numpy
 from jax import numpy as jnp
 
 from harness.worker.adapters.jax.losses import LOSSES
 from harness.worker.adapters.jax.lowering.network import Arrays, Lowered, Pass
-from harness.worker.adapters.jax.state import State
+from harness.worker.adapters.jax.state import State, put
 from harness.worker.attribution.marks import LOSS, UPDATE
 from harness.worker.feed import Feed
 from harness.worker.network.tokens import texts
@@ -238,18 +239,19 @@ def _adamw(
 def draw_texts(feed: Feed) -> Given:
     """Make a batch of tokens and of what is asked of them."""
     rows = feed.batch_per_rank
-    return Given(*(jnp.array(one, jnp.int32).reshape(rows, -1) for one in texts(feed)))
+    return Given(*(put(numpy.reshape(one, (rows, -1)), jnp.int32) for one in texts(feed)))
 
 
-def draw_batch(net: Lowered, shape: Tuple[int, ...], targets: Any, key: Any, dtype: Any) -> Given:
-    """Make the synthetic batch on the device, in this layout."""
-    first, second = jax.random.split(key)
-    given = net.activation_in(jax.random.normal(first, shape, dtype))
+def draw_batch(net: Lowered, feed: Feed) -> Given:
+    """Make the synthetic batch, in this layout."""
+    draw, rows = numpy.random.default_rng(feed.seed + 1), feed.batch_per_rank
+    given = net.activation_in(draw.standard_normal((rows, *feed.input), numpy.float32))
+    targets: Any = feed.targets
     if hasattr(targets, "count"):
-        target = jax.random.randint(second, shape[:1], 0, targets.count, jnp.int32)
+        target = put(draw.integers(0, targets.count, rows), jnp.int32)
     else:
-        target = jax.random.normal(second, (shape[0], targets.length), dtype)
-    return Given(given, target)
+        target = put(draw.standard_normal((rows, targets.length)), jnp.float32)
+    return Given(put(given, jnp.float32), target)
 
 
 OPTIMISERS: Dict[type, Callable[..., Tuple[Any, Tuple[Any, ...]]]] = {

@@ -22,6 +22,7 @@ from jax import numpy as jnp
 
 from harness.worker.adapters.jax.lowering.convolutions import convolved
 from harness.worker.adapters.jax.lowering.sequences import SEQUENCE_LAYERS, add
+from harness.worker.adapters.jax.settings import Settings
 from harness.worker.attribution.marks import unmarked
 from harness.worker.network.blocks import Part, parts
 from harness.worker.network.layers import (
@@ -174,6 +175,13 @@ class Lowered:
             window[axis], strides[axis], padding[axis] = kernel, stride, pad
         start = numpy.asarray(start, x.dtype)[()]
         return lax.reduce_window(x, start, function, tuple(window), tuple(strides), tuple(padding))
+
+
+def lowered(network: Network, settings: Settings) -> Lowered:
+    """Lower a network as the factors came to."""
+    return Lowered(
+        network, settings.channels_last, not settings.is_gpu, recomputes=settings.recomputes
+    )
 
 
 def _moved(x: Any, before: Tuple[int, ...], after: Tuple[int, ...]) -> Any:
