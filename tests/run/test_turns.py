@@ -178,8 +178,8 @@ def ranks(paths: RunPaths) -> dict[str, int]:
 
 
 LONG = (
-    STUDY.replace('until = "35 ms"', 'until = "2 s"')
-    .replace('turn = "5 ms"', 'turn = "100 ms"')
+    STUDY.replace('until = "35 ms"', 'until = "1 s"')
+    .replace('turn = "5 ms"', 'turn = "50 ms"')
     .replace("trials = 2", "trials = 1")
 )
 
@@ -232,7 +232,7 @@ def test_ctrl_c_among_turns_ends_all_and_a_resumed_session_makes_the_block_again
 
 
 def test_a_session_that_is_killed_leaves_nobody_stopped_or_alive(tmp_path):
-    (tmp_path / "study.toml").write_text(LONG.replace('"2 s"', '"60 s"'))
+    (tmp_path / "study.toml").write_text(LONG.replace('"1 s"', '"60 s"'))
     argv = [sys.executable, "-m", "harness.cli", "run", "study.toml", "--name", "killed"]
     with subprocess.Popen(
         argv, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True
