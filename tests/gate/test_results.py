@@ -174,7 +174,14 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.framework
 @pytest.mark.timeout(900)  # tinygrad compiles a program for each operation of each layer
-@pytest.mark.parametrize("name", ["tensorflow", "tensorflow@1.15", "keras", "jax", "tinygrad"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("tensorflow", "tensorflow@1.15", "keras", "jax"),
+        # whose halves hold other networks in the short form: tests/adapters/tinygrad, test_timed.py
+        pytest.param("tinygrad", marks=pytest.mark.long),
+    ],
+)
 def test_frameworks_pass_the_whole_gate_on_tinycnn(name: str, tmp_path, kept) -> None:
     python(name)
     (result,) = gate.ensure(plan_of(tmp_path, "tinycnn", name), kept=kept).values()
