@@ -9,11 +9,17 @@ import signal
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+from harness.blas_threads import one_thread
+from tests.forked_workers import Workers
+
+with one_thread():  # of two lanes on two cores, none has a core to spin on
+    import numpy  # noqa: F401
 
 BUDGET = Path(__file__).parent.parent / ".ci" / "budget.toml"
 # How long examples take is the machine's business, and which are drawn must not be chance.
@@ -40,6 +46,15 @@ _seconds: Counter[str] = Counter()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="accept the text as it is now")
+
+
+@pytest.fixture(scope="session")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    """Keep frameworks imported for the whole session, and what they compile for all lanes of it."""
+    folder = tmp_path_factory.getbasetemp()
+    kept = Workers((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "compiled")
+    yield kept
+    kept.close()
 
 
 @pytest.fixture

@@ -12,9 +12,12 @@ from typing import Any
 
 from harness.worker import job as jobs
 from tests import needs
+from tests.forked_workers import Workers
 from tests.scales import parted
 
 ROOT = Path(__file__).resolve().parents[2]
+QUIET = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""Threads that spin while they wait take the core of the test beside this one."""
 
 
 def python(environment: str) -> Path:
@@ -32,18 +35,18 @@ def checks(file: Path) -> list[str]:
 
 
 @cache
-def answers(environment: str, file: Path) -> dict[str, str | None]:
-    """Run all checks of a file in one process."""
+def answers(environment: str, *files: Path) -> dict[str, dict[str, str | None]]:
+    """Run all checks of some files in one process, as importing a framework takes longest."""
     made = subprocess.run(
-        [python(environment), "-m", "tests.adapters.inside", file],
+        [python(environment), "-m", "tests.adapters.inside", *files],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**QUIET, **os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert made.returncode == 0, made.stderr
-    answer: dict[str, str | None] = json.loads(made.stdout.splitlines()[-1])
+    answer: dict[str, dict[str, str | None]] = json.loads(made.stdout.splitlines()[-1])
     return answer
 
 
@@ -56,6 +59,27 @@ def work_with(
     program: Path, framework: str, directory: Path, **fields: Any
 ) -> list[dict[str, Any]]:
     """Run one worker by an interpreter on a job and give its events."""
+    path = _written(framework, directory, fields)
+    subprocess.run(
+        [program, "-m", "harness.worker", path],
+        cwd=directory,
+        env={**QUIET, **os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+    return _events(directory)
+
+
+def forked(
+    workers: Workers, framework: str, directory: Path, **fields: Any
+) -> list[dict[str, Any]]:
+    """Run one worker that finishes, where its framework is imported already; give its events."""
+    _written(framework, directory, fields)
+    workers.run(framework, directory, [ROOT])
+    return _events(directory)
+
+
+def _written(framework: str, directory: Path, fields: dict[str, Any]) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     given: dict[str, Any] = {
         "purpose": "trial",
@@ -78,13 +102,10 @@ def work_with(
     path = directory / "job.json"
     given["scale"], given["factors"] = parted(given["factors"])
     path.write_text(jobs.text(jobs.Job(**given)), encoding="utf-8")
-    subprocess.run(
-        [program, "-m", "harness.worker", path],
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=False,
-    )
+    return path
+
+
+def _events(directory: Path) -> list[dict[str, Any]]:
     lines = (directory / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 

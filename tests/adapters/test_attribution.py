@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 from harness.worker.attribution.traced_steps import MOST_OPERATIONS
 from harness.worker.network.layers import Conv, Dense
 from harness.worker.network.shapes import sites
-from tests.adapters.interpreter import told, work
+from tests.adapters.interpreter import forked, told, work
+from tests.forked_workers import Workers
 from workloads.tinycnn import WORKLOAD
 
 pytestmark = pytest.mark.framework
@@ -23,9 +25,13 @@ FUSED = {"conv2": "relu2"}
 FACTORS = {"batch": 16, "device": "cpu", "precision": "fp32", "threads": 1}
 
 
-def parts(framework: str, directory: Path, **factors: Any) -> dict[tuple[str, str], float]:
+def parts(
+    workers: Workers, framework: str, directory: Path, **factors: Any
+) -> dict[tuple[str, str], float]:
     """Attribute a step of tinycnn; give the median share of each layer and phase."""
-    events = work(framework, directory, purpose="attribute", factors={**FACTORS, **factors})
+    is_alone = framework == "tensorflow@1.15" or factors.get("compile")
+    run = work if is_alone else partial(forked, workers)
+    events = run(framework, directory, purpose="attribute", factors={**FACTORS, **factors})
     assert told(events, "finished")
     said = [one for one in events if one["event"] == "part"]
     head = told(events, "attribution")
@@ -59,9 +65,9 @@ def parts(framework: str, directory: Path, **factors: Any) -> dict[tuple[str, st
     ],
 )
 def test_every_layer_that_multiplies_has_its_parts_and_little_is_unmarked(
-    framework: str, factors: dict[str, Any], tmp_path: Path
+    framework: str, factors: dict[str, Any], workers: Workers, tmp_path: Path
 ) -> None:
-    found = parts(framework, tmp_path, **factors)
+    found = parts(workers, framework, tmp_path, **factors)
     for path in HEAVY:
         fused = FUSED.get(path, path)
         assert max(found.get((one, "forward"), 0) for one in (path, fused)) > 0

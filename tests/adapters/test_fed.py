@@ -117,4 +117,5 @@ def test_beside_the_framework(
 ) -> None:
     monkeypatch.setenv("FED_SETS", str(sets))
     found = answers(environment, HERE / file)
-    assert found[name] is None, found[name]
+    answer = found[str(HERE / file)][name]
+    assert answer is None, answer

@@ -20,13 +20,13 @@ import pytest
 
 from harness.analysis.explain.explanation import Explanation, explain
 from harness.analysis.explain.words import part_name
-from harness.ranks import payload
 from harness.store.layout import RunPaths
 from harness.store.record_readers.attribution import Attribution, read_attribution
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult
 from harness.worker import job as jobs
 from harness.worker.scale import Scale
+from tests import payloads
 from tests.adapters.interpreter import ROOT, python
 from tests.outcomes import record
 from tests.reports.samples import cell
@@ -195,7 +195,7 @@ def worked(
     """Run a job with the payload as edited; its events are those of the attribution's folder."""
     adapter = framework.partition("@")[0]
     folder = Path(mkdtemp())
-    payload.gather().copy(folder / "payload")
+    payloads.lay_out(folder / "payload")
     for file, old, new in edits:
         source = folder / "payload" / ADAPTERS / file
         text = source.read_text(encoding="utf-8")

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from harness.ranks import payload
 from harness.verdicts.asked_vs_ran import contradictions
 from harness.worker import job as jobs
 from harness.worker.scale import Scale
-from tests import needs
+from tests import needs, payloads
 
 pytestmark = pytest.mark.framework
 
@@ -38,7 +37,7 @@ TAKEN = {"threads": 1, "interop_threads": 1, "deterministic": True}
 def changed(folder: Path, file: str, old: str, new: str) -> Path:
     """Copy the payload and change one of its sources."""
     source = folder / "payload"
-    payload.gather().copy(source)
+    payloads.lay_out(source)
     text = (source / file).read_text()
     assert text.count(old) == 1, f"{file} has changed: {old}"
     (source / file).write_text(text.replace(old, new))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -20,7 +17,6 @@ from harness.gate import semantics as semantic_checks
 from harness.gate.reference import GateReference
 from harness.gate.semantics import TensorComparison
 from harness.gate.tensors import folders, requests
-from harness.ranks import payload
 from harness.study.framework import framework_info
 from harness.worker import job as jobs
 from harness.worker.gate.tensors import Folder
@@ -28,14 +24,18 @@ from harness.worker.job import Job, Span
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import Training
 from harness.worker.scale import Scale
+from tests import payloads
+from tests.forked_workers import Workers
 from tests.gate import network as gated
-from tests.needs import framework
 
 INSIDE = "workloads/gated.py"
-FORKING = Path(__file__).parent / "forking.py"
-COMPILERS = {"torch": ("torch._dynamo",)}
-"""What an adapter imports besides its framework before it does anything, in most of a trial's time:
-torch's settings of determinism reach its compiler's."""
+QUICKLY = {
+    "jax": {
+        "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false",
+    }
+}
+"""How a program with a planted fault is compiled in half the time. What is found of it does not
+depend on that; how far off clean networks are does, so they are compiled as trials' are."""
 Change = tuple[str, str]
 """What stands in a source once, and what a mistake puts there."""
 
@@ -67,52 +67,6 @@ class Subject:
     """Whether its blocks are computed twice."""
 
 
-class Workers:
-    """One process per framework that has imported it, which forks a worker for each job.
-
-    All of them share what a framework compiles: it is kept by the program, so a fault that changes
-    the program is compiled anew.
-    """
-
-    def __init__(self, compiled: Path) -> None:
-        self._compiled = compiled
-        self._started: dict[str, subprocess.Popen[str]] = {}
-
-    def run(self, subject: Subject, source: Path, place: Path) -> None:
-        """Run the job of a place to its end."""
-        name = subject.stands_in or subject.name
-        if name not in self._started:
-            self._started[name] = subprocess.Popen(
-                [framework(name), FORKING, name, *COMPILERS.get(name, ())],
-                env={"PATH": os.environ["PATH"], **compile_caches(name, self._compiled)},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        process = self._started[name]
-        assert process.stdin is not None
-        assert process.stdout is not None
-        path = [str(one) for one in (source, subject.beside) if one is not None]
-        asked = {"cwd": str(place), "path": path, "env": {"HOME": str(place), **subject.env}}
-        process.stdin.write(json.dumps(asked) + "\n")
-        process.stdin.flush()
-        code = process.stdout.readline().strip()
-        assert code == "0", (place / "words").read_text()
-
-    def close(self) -> None:
-        """End them all."""
-        for process in self._started.values():
-            process.communicate()
-
-
-def compile_caches(name: str, compiled: Path) -> dict[str, str]:
-    """Point a framework to where it keeps what it compiles; here even what compiles fast."""
-    caches = framework_info(name).variables.caches
-    return {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"} | {
-        variable: str(compiled / folder) for variable, folder in caches.items()
-    }
-
-
 Planted = Callable[..., None]
 
 
@@ -130,21 +84,13 @@ def planted(record_property: Callable[[str, object], None]) -> Planted:
     return note
 
 
-@pytest.fixture(scope="session")
-def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    """Keep frameworks imported for the whole session."""
-    kept = Workers(tmp_path_factory.mktemp("compiled"))
-    yield kept
-    kept.close()
-
-
 def changed(
     source: Path,
     changes: Mapping[str, Change | Sequence[Change]],
     network: ModuleType | None = None,
 ) -> None:
     """Lay out a payload, with a network in it, in which some sources are changed."""
-    payload.gather().copy(source)
+    payloads.lay_out(source)
     if network is not None:
         (source / INSIDE).write_text(Path(network.__file__ or "").read_text())
     for file, wanted in changes.items():
@@ -160,6 +106,13 @@ def _each(changes: Change | Sequence[Change]) -> list[Change]:
         old, new = changes
         return [(str(old), str(new))]
     return [one for one in changes if isinstance(one, tuple)]
+
+
+def run_in(workers: Workers, subject: Subject, source: Path, place: Path) -> None:
+    """Run the job of a place to its end, from a payload."""
+    path = [one for one in (source, subject.beside) if one is not None]
+    quickly = QUICKLY.get(subject.name, {}) if subject.changes else {}
+    workers.run(subject.stands_in or subject.name, place, path, {**quickly, **subject.env})
 
 
 Examine = Callable[..., Answer]
@@ -180,7 +133,7 @@ def examine(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> Exami
         source = place / "payload"
         changed(source, subject.changes, network)
         (place / "job.json").write_text(jobs.text(_job(subject, place, precision)))
-        workers.run(subject, source, place)
+        run_in(workers, subject, source, place)
         return Answer(*(folders.open_folder(place / name) for name in ("given", "made")))
 
     return run

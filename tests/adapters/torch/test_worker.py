@@ -14,7 +14,8 @@ from harness.worker.gate import tensors
 from harness.worker.gate.subject import resized
 from harness.worker.network import shapes
 from harness.worker.network.layers import BatchNorm
-from tests.adapters.interpreter import losses, told, work
+from tests.adapters.interpreter import forked, losses, told, work
+from tests.forked_workers import Workers
 from workloads.tinycnn import WORKLOAD
 
 pytestmark = pytest.mark.framework
@@ -104,9 +105,12 @@ def batch() -> Arrays:
     return {"input": draw.normal(size=(BATCH, *SMALL)), "target": draw.integers(0, 10, BATCH)}
 
 
-def examine(folder: Path, request: dict[str, Any], made: Arrays, **factors: Any) -> Arrays:
+def examine(
+    workers: Workers, folder: Path, request: dict[str, Any], made: Arrays, **factors: Any
+) -> Arrays:
     write_given(folder / "given", request, made)
-    events = work(
+    events = forked(
+        workers,
         "torch",
         folder,
         purpose="examine",
@@ -118,9 +122,10 @@ def examine(folder: Path, request: dict[str, Any], made: Arrays, **factors: Any)
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> Arrays:
+def reference(workers: Workers, tmp_path_factory: pytest.TempPathFactory) -> Arrays:
     request = {"precision": "float64", "gradients": True, "updates": UPDATES}
-    return examine(tmp_path_factory.mktemp("reference"), request, {**initial_state(), **batch()})
+    place = tmp_path_factory.mktemp("reference")
+    return examine(workers, place, request, {**initial_state(), **batch()})
 
 
 def under(made: Arrays, prefix: str) -> Arrays:
@@ -159,27 +164,31 @@ def test_the_first_update_is_the_optimiser_on_the_gradient(reference: Arrays) ->
         assert error(after[name], expected) < 1e-14, name
 
 
-def test_restarts_from_ones_own_weights_change_nothing(reference: Arrays, tmp_path: Path) -> None:
+def test_restarts_from_ones_own_weights_change_nothing(
+    reference: Arrays, workers: Workers, tmp_path: Path
+) -> None:
     given = {**initial_state(), **batch()}
     for update in range(2, UPDATES + 1):
         before = under(reference, f"after/{update - 1}/")
         given |= {f"restart/{update}/{name}": array for name, array in before.items()}
     request = {"precision": "float64", "updates": UPDATES}
-    made = examine(tmp_path, request, given, layout="channels-first")
+    made = examine(workers, tmp_path, request, given, layout="channels-first")
     for update in range(1, UPDATES + 1):
         for name, array in under(reference, f"after/{update}/").items():
             assert error(made[f"after/{update}/{name}"], array) < 1e-8, name
 
 
-def test_the_timed_lowering_matches_layer_by_layer(reference: Arrays, tmp_path: Path) -> None:
+def test_the_timed_lowering_matches_layer_by_layer(
+    reference: Arrays, workers: Workers, tmp_path: Path
+) -> None:
     state, whole = under(initial_state(), "initial/"), batch()
     passed = Pass(resized(WORKLOAD, SMALL).network, state, whole["input"])
     passed.backward(loss(WORKLOAD.loss, passed.output, whole["target"])[1])
     layers = {f"layer/{path}/input": entering for path, entering in passed.inputs.items()}
     layers |= {f"layer/{path}/gradient": slope for path, slope in passed.slopes.items()}
     given = {**initial_state(), **whole, **layers}
-    exact = examine(tmp_path / "float64", {"precision": "float64", "layers": True}, given)
-    timed = examine(tmp_path / "fp32", {"precision": "timed", "layers": True}, given)
+    asked = {name: {"precision": name, "layers": True} for name in ("float64", "timed")}
+    exact, timed = (examine(workers, tmp_path / name, asked[name], given) for name in asked)
     # A bias before a batch norm has no gradient but rounding, so each is seen beside the largest.
     gradients = under(reference, "gradient/")
     floor = 1e-2 * max(float(np.max(np.abs(array))) for array in gradients.values())

@@ -23,7 +23,8 @@ from harness.study.study import load_study
 from harness.worker import job as jobs
 from harness.worker.job import Job
 from harness.worker.network.workload import Training
-from tests.gate.conftest import Change, Subject, Workers, changed
+from tests.forked_workers import Workers
+from tests.gate.conftest import Change, Subject, changed, run_in
 
 STUDY = """
 title = "Fed"
@@ -95,7 +96,7 @@ def fed(workers: Workers, lent: Path, tmp_path_factory: pytest.TempPathFactory) 
             job = replace(job, directory=str(own))
             (own / "job.json").write_text(jobs.text(job))
             try:
-                workers.run(Subject(framework, beside=lent), source, own)
+                run_in(workers, Subject(framework, beside=lent), source, own)
             except AssertionError:
                 lines = (own / "events.0.jsonl").read_text().splitlines()
                 return Judgement(Ended.FAILED, str(json.loads(lines[-1])["message"]))

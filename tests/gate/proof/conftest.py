@@ -19,7 +19,8 @@ from harness.worker import job as jobs
 from harness.worker.job import Job, Span
 from harness.worker.network.precisions import precision_of
 from harness.worker.scale import Scale
-from tests.gate.conftest import Change, Subject, Workers, changed
+from tests.forked_workers import Workers
+from tests.gate.conftest import Change, Subject, changed, run_in
 
 BATCH = 16
 SEEDS = range(1, 11)
@@ -95,7 +96,7 @@ def prove(
         how = {"accumulate": accumulate, "recompute": recompute}
         job = dataclasses.replace(job, factors={**job.factors, **how})
         (place / "job.json").write_text(jobs.text(job))
-        workers.run(Subject(name), source, place)
+        run_in(workers, Subject(name, changes or {}), source, place)
         asked = folders.open_folder(begin)
         made = folders.open_made(Contained(place), place / "proved")
         declared = [one.tensors for one in framework_info(name).differs]

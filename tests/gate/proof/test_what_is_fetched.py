@@ -10,7 +10,7 @@ import pytest
 from harness.data.create import create
 from harness.data.sets import DataSetSpec
 from harness.worker import job as jobs
-from tests.gate.conftest import Subject, changed
+from tests.gate.conftest import Subject, changed, run_in
 from tests.gate.proof.conftest import BATCH, job_of
 from tests.gate.proof.planted import on_torch
 from workloads import tinycnn
@@ -34,7 +34,7 @@ def test_a_buffer_that_nothing_fills_is_refused(workers, given, tmp_path, plante
     job = replace(job, factors={**job.factors, **READ}, paths=paths)
     (tmp_path / "job.json").write_text(jobs.text(job))
     with pytest.raises(AssertionError) as caught:
-        workers.run(Subject("torch"), source, tmp_path)
+        run_in(workers, Subject("torch"), source, tmp_path)
     named = re.search("WrongDelivery: (.* what the step takes is another one)", str(caught.value))
     found = named and named[1]
     planted("torch", "a buffer that what is fetched never fills", "what it is fed", found)
