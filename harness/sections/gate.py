@@ -63,7 +63,8 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     else:
         states = Counter(cell.gate.state for cell in results.cells)
         said = ", ".join(f"{count} {state}" for state, count in states.most_common())
-        yield Fold(f"All {len(table.rows)} cells as a table", (Sheet(table),), detail=said)
+        yield Note(f"Of {len(table.rows):,} cells: {said}.")
+        yield Fold(f"All {len(table.rows):,} cells as a table", (Sheet(table),))
 
 
 SECTION = Section("Do they compute the same?", 1300, _blocks, contents="Equivalence")

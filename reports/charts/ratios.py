@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from harness.analysis import numbers
 from harness.sections.contract.blocks import Ratio
 from reports.charts.svg import Scale, element, log_ticks, picture, text, ticks
 
 _WIDTH, _RIGHT, _ROW, _TOP = 760.0, 140.0, 26.0, 10.0
-_NARROW, _TALL = 354.0, 58.0
+_NARROW, _TALL, _LOW, _REACH = 354.0, 58.0, 0.8, 11.0
 _CHARACTER, _WIDEST = 6.6, 300.0
 _LEAST_REACH = 0.06
 _WIDE, _ROOM = 4.0, 44.0
@@ -23,6 +23,16 @@ def _ticks(x: Scale) -> list[float]:
         if all(abs(x(value) - x(other)) >= _ROOM for other in kept):
             kept.append(value)
     return kept
+
+
+def _stretches(rows: int, bottom: float, *, is_narrow: bool) -> Iterator[tuple[float, float]]:
+    """Give from where to where upright lines go; in a narrow chart none goes through words."""
+    if not is_narrow:
+        yield _TOP - 4, bottom
+        return
+    for row in range(rows):
+        middle = _TOP + (row + _LOW) * _TALL
+        yield middle - _REACH, middle + _REACH
 
 
 def ratios(lines: Sequence[Ratio], *, name: str, label: str, narrow: bool = False) -> str:
@@ -43,12 +53,13 @@ def ratios(lines: Sequence[Ratio], *, name: str, label: str, narrow: bool = Fals
     drawn = []
     for value in _ticks(x):
         kind = "axis" if value == 1 else "grid"
-        drawn.append(element("line", class_=kind, x1=x(value), x2=x(value), y1=_TOP - 4, y2=bottom))
+        for upper, lower in _stretches(len(lines), bottom, is_narrow=narrow):
+            drawn.append(element("line", class_=kind, x1=x(value), x2=x(value), y1=upper, y2=lower))
         drawn.append(
             text(x(value), bottom + 16, f"{value:g} ×", text_anchor="middle", class_="soft")
         )
     for row, line in enumerate(lines):
-        middle = _TOP + (row + (0.8 if narrow else 0.5)) * tall
+        middle = _TOP + (row + (_LOW if narrow else 0.5)) * tall
         drawn.append(text(0, middle - 32 if narrow else middle + 4, line.name))
         if line.interval:
             low, high = x(line.interval.low), x(line.interval.high)

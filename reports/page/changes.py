@@ -50,7 +50,7 @@ def _unchanged(same: int, total: int, before: str, after: str) -> str:
     if same == total:
         return f"Nothing changed: {after} is as fast as {before} in {cells}."
     if not same:
-        return f"Whether {cells} changed, these two runs cannot tell."
+        return f"These two runs cannot tell whether {cells} changed."
     return (
         f"No cell is clearly faster or slower: {after} is as fast as {before} in {same} of"
         f" {total} cells, and these two runs cannot tell of the others."

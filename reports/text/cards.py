@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness import units
@@ -176,13 +176,23 @@ def _as_timed(trials: Sequence[TrialResult]) -> str:
     if not counted:
         return "; nothing that was timed counts"
     examined = sum(trial.is_examined for trial in counted)
-    those = "1 that counts" if len(counted) == 1 else f"{len(counted)} that count"
-    return f"; {examined} of the {those} examined as timed"
+    those = "1 that counts" if len(counted) == 1 else f"{len(counted):,} that count"
+    return f"; {examined:,} of the {those} examined as timed"
 
 
-def _why_counted(verdict: str) -> str:
-    """Say why a trial counts that is not valid."""
-    return ", which the study tolerates" if verdict in TOLERABLE else ", which only marks them"
+def _why_counted(verdicts: Mapping[str, int]) -> Iterator[str]:
+    """Say why trials count that are not valid: they are tolerated, or only marked."""
+    for is_tolerated, why in (
+        (True, "which the study tolerates"),
+        (False, "which only marks them"),
+    ):
+        told = [
+            f"{count} {verdict}"
+            for verdict, count in sorted(verdicts.items())
+            if (verdict in TOLERABLE) is is_tolerated
+        ]
+        if told:
+            yield f"{' and '.join(told)}, {why}"
 
 
 def trust(results: Results) -> Card:
@@ -193,7 +203,7 @@ def trust(results: Results) -> Card:
     for trial in trials:
         if trial.counted and trial.verdict not in (None, "valid"):
             verdicts[str(trial.verdict)] = verdicts.get(str(trial.verdict), 0) + 1
-    says = [f"{n} {verdict}{_why_counted(verdict)}" for verdict, n in sorted(verdicts.items())]
+    says = [*_why_counted(verdicts)]
     again = sum(t.attempt > 1 for t in trials)
     if again:
         says.append(f"{again} re-run")

@@ -6,7 +6,8 @@ import pytest
 
 from reports.page.page import render
 from tests.browser.axe import faults
-from tests.browser.test_page import PAGES, choose
+from tests.browser.pages import PAGES
+from tests.browser.test_page import choose
 from tests.reports import samples
 
 pytestmark = pytest.mark.browser

@@ -15,28 +15,13 @@ from harness.analysis.evidence import Channel, Evidence, Recordings, Timeline
 from reports.page.page import render
 from tests import needs
 from tests.browser.axe import faults
+from tests.browser.pages import PAGES
 from tests.browser.pictures import compare
 from tests.reports import samples
 
 pytestmark = pytest.mark.browser
 
-PAGES = {
-    "demo": lambda: render(samples.demo()),
-    "two-runs": lambda: render(samples.two_runs()),
-    "compared": lambda: render(samples.two_runs(), Evidence(comparison=samples.versus())),
-    "failures": lambda: render(samples.failures()),
-    "everything": lambda: render(samples.everything(), samples.evidence()),
-    "hostile": lambda: render(samples.hostile()),
-    "large": lambda: render(samples.factorial()),
-}
 APPROVED = Path(__file__).parent / "approved"
-TEXTS = "Array.from(document.querySelectorAll('text')).map((t) => t.textContent)"
-CUT_OFF = """
-Array.from(document.querySelectorAll('text')).filter((text) => {
-  const [ink, all] = [text.getBBox(), document.documentElement.viewBox.baseVal];
-  return ink.x < -1 || ink.x + ink.width > all.width + 1 || ink.y + ink.height > all.height + 1;
-}).map((text) => text.textContent)
-"""
 KEEP_PLOTS = """
 window.plots = [];
 window.uPlot = new Proxy(uPlot, { construct: (made, told) => {
@@ -151,27 +136,6 @@ def test_the_csv_of_a_filtered_table_holds_what_is_shown(visit):
     _, text = downloaded(page, page.locator("#cells [data-csv]"))
     rows = list(csv.DictReader(io.StringIO(text)))
     assert {row["framework"] for row in rows} == {"jax"}
-
-
-def test_every_chart_downloads_as_svg_that_opens_alone(visit, browser, tmp_path):
-    page = visit(PAGES["everything"]()).page
-    buttons = page.locator("[data-svg], [data-bars]")
-    assert buttons.count() >= 6
-    for index in range(buttons.count()):
-        name, text = downloaded(page, buttons.nth(index))
-        ElementTree.fromstring(text)
-        place = tmp_path / name
-        place.write_text(text, encoding="utf-8")
-        alone = browser.new_page()
-        alone.goto(place.as_uri())
-        assert alone.evaluate("document.querySelectorAll('text').length") > 2
-        assert alone.evaluate(CUT_OFF) == []
-        if name.startswith("ranking-"):
-            assert {"images/s", "samples/s"} & set(alone.evaluate(TEXTS))
-            assert "interval" in alone.evaluate(TEXTS)
-        painted = "getComputedStyle(document.querySelector('text:not([class])')).fill"
-        assert alone.evaluate(painted) == "rgb(27, 29, 31)"
-        alone.close()
 
 
 def test_timelines_are_drawn_when_scrolled_into_view_and_zoom_on_a_click(visit):

@@ -283,8 +283,21 @@ def test_a_page_of_fifty_cells_stays_below_300_kilobytes():
     assert len(render(samples.big(50)).encode()) <= 300_000
 
 
-def test_a_page_of_a_thousand_cells_stays_below_2_megabytes():
-    assert len(render(samples.factorial(6, 7, 12)).encode()) <= 2_000_000
+def test_a_page_of_a_thousand_cells_stays_below_2_megabytes_and_60_thousand_elements():
+    page = render(samples.factorial(6, 7, 12))
+    assert len(page.encode()) <= 2_000_000
+    assert elements(page) <= 60_000
+
+
+def test_a_page_of_180_cells_stays_below_1_megabyte_and_30_thousand_elements():
+    page = render(samples.factorial())
+    assert len(page.encode()) <= 1_000_000
+    assert elements(page) <= 30_000
+
+
+def elements(page):
+    """Count what a browser makes of a page, without what its scripts add."""
+    return len(re.findall(r"<[a-z]", page))
 
 
 def test_of_a_study_too_large_to_draw_whole_the_fastest_and_what_lost_trials_are_drawn():

@@ -70,7 +70,7 @@ def test_two_runs_are_compared_on_the_page(tmp_path, recorded):
     invoke(report, recorded, other, "--compare", "--output", place)
     page = place.read_text()
     assert "What changed from recorded-2026-11-21 to after?" in page
-    assert "Whether this 1 cell changed, these two runs cannot tell." in page
+    assert "These two runs cannot tell whether this 1 cell changed." in page
     assert "bakeoff compare --now recorded-2026-11-21 after" in page
 
 

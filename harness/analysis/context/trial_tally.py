@@ -5,7 +5,7 @@ Each attempt is one. What a study plans is told apart from that, in "planned tri
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 
 from harness.store.layout import PILOT
@@ -29,12 +29,16 @@ class Tally:
 
     def out_of(self, number: int) -> str:
         """Write so many of them: ``3 of 12 trials``."""
-        return f"{number} of {counted(len(self.made), 'trial')}"
+        return f"{number:,} of {_trials(self.made)}"
 
     def __str__(self) -> str:
         """Write how many there are."""
         pilots = f" and {counted(len(self.pilots), 'pilot trial')}" if self.pilots else ""
-        return f"{counted(len(self.made), 'trial')}{pilots}"
+        return f"{_trials(self.made)}{pilots}"
+
+
+def _trials(made: Sized) -> str:
+    return "1 trial" if len(made) == 1 else f"{len(made):,} trials"
 
 
 def tally(cells: Iterable[CellResult]) -> Tally:

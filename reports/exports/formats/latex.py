@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from harness.analysis.numbers import UNKNOWN
 from harness.analysis.tables import Table, filled, shown_row, without
@@ -170,7 +171,7 @@ def _needed(words: _Words, scale: float, margins: float) -> float:
 def _too_wide(table: Table, words: _Words, width_mm: float) -> UsageError:
     least = _needed(words, min(_SIZES.values()), _MARGINS[-1])
     return UsageError(
-        f"the table needs {least:.0f} mm at the smallest size, and {width_mm:g} mm are given. "
+        f"the table needs {ceil(least)} mm at the smallest size, and {width_mm:g} mm are given. "
         f"Leave columns out: --columns {','.join(column.key for column in table.columns)}"
     )
 
