@@ -16,5 +16,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "failures": cache(lambda: render(samples.failures())),
     "everything": cache(lambda: render(samples.everything(), samples.evidence())),
     "hostile": cache(lambda: render(samples.hostile())),
+    "many": cache(lambda: render(samples.factorial(2, 2, 4))),
     "large": cache(lambda: render(samples.factorial())),
 }

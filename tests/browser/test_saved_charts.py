@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -88,6 +89,7 @@ def _saved(browser: Browser, html: str, folder: Path) -> Iterator[Path]:
     page.close()
 
 
+@cache
 def _by_browser(browser: Browser, place: Path, size: tuple[int, int]) -> Image.Image:
     page = browser.new_page(viewport={"width": size[0], "height": size[1]})
     page.goto(place.as_uri())
