@@ -13,6 +13,7 @@ import pytest
 from tests.browser.conftest import Opened
 from tests.cli.command import bakeoff
 from tests.gauntlet.attacks import WORDS, say_everywhere
+from tests.outcomes import seal_all
 from tests.runs import RecordedCell, write_run
 
 pytestmark = pytest.mark.browser
@@ -26,6 +27,7 @@ def test_nothing_planted_fires_or_fetches_on_a_page(
     cells = [RecordedCell(), RecordedCell(factors={"batch": 32})]
     run = write_run(tmp_path / "runs", cells)
     say_everywhere(run, words)
+    seal_all(run)
     made = bakeoff("report", str(run), cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     html = (run / "report.html").read_text()
@@ -73,6 +75,7 @@ def test_no_field_of_a_run_brings_markup_to_its_page(
     for file in run.rglob("*.json*"):
         lines = file.read_text().splitlines() if file.suffix == ".jsonl" else [file.read_text()]
         file.write_text("".join(json.dumps(marked(json.loads(one))) + "\n" for one in lines))
+    seal_all(run)
     made = bakeoff("report", str(run), cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     without, count = POLICY.subn("", (run / "report.html").read_text())
