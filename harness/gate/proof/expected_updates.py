@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.exact.layer import Array
 from harness.exact.passes import Pass
-from harness.exact.training import clipped, loss
+from harness.exact.training import change_of, clipped, loss
 from harness.gate import tolerances
 from harness.gate.proof.start import Start
 from harness.worker.gate.subject import stride
+from harness.worker.network.layers import Dropout, LeakyReLU, MaxPool, Network, ReLU
 from harness.worker.network.rule import SequenceShape
 from harness.worker.network.shapes import couples_samples, sites
 from harness.worker.network.workload import Training
@@ -20,6 +21,8 @@ from harness.worker.network.workload import Training
 THIN = 1 << 20
 """Items of a tensor that a trial gives back. Behind a dropout each column of a dense layer has to
 meet rows whose units live."""
+
+_NOT_SMOOTH = (Dropout, LeakyReLU, MaxPool, ReLU)
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Gradients:
     """Of each part of the batch."""
     slopes: Array
     """The gradient of each sample's output."""
+    norm: float = 0.0
+    """Of all gradients together, before they are clipped."""
 
 
 def reference(
@@ -66,6 +71,7 @@ def reference(
         name: sum((one.gradients[name] for one in passes), np.zeros(()))
         for name in passes[0].gradients
     }
+    norm = float(np.sqrt(sum(float(np.vdot(one, one)) for one in gradients.values())))
     gradients = dict(clipped(workload, gradients))
     slopes = {
         path: np.concatenate([one.slopes[path] for one in passes]) for path in passes[0].slopes
@@ -84,7 +90,35 @@ def reference(
         sizes,
         [one.statistics for one in passes],
         np.concatenate(sent_back),
+        norm,
     )
+
+
+def is_smooth(network: Network) -> bool:
+    """Tell whether a network has no kinks, and no masks: its gradients change little by little."""
+    return not any(isinstance(site.layer, _NOT_SMOOTH) for site in sites(network))
+
+
+def following(
+    workload: Training, start: Start, moments: Mapping[str, Array], last: Gradients
+) -> Start | None:
+    """Give the start of the update that goes on from the last one, with its batch again.
+
+    None where it is not known: of large tensors a part of each gradient is kept. Where a network
+    has kinks, what keeps its distance from them is one state, not the next; masks are drawn anew.
+    """
+    if not is_smooth(workload.network):
+        return None
+    if any(last.gradients[name].size != start.state[name].size for name in last.gradients):
+        return None
+    kept = {name: np.array(one) for name, one in moments.items()}
+    change = change_of(workload, len(start.batches[-1]), kept)
+    number = int(moments["step"]) + 1 if "step" in moments else 1
+    state = dict(start.state)
+    for name, slope in last.gradients.items():
+        before = np.asarray(start.state[name], np.float64)
+        state[name] = before - change(name, before, slope.reshape(before.shape), number)
+    return replace(start, state=state)
 
 
 def thinned(values: Array) -> Array:

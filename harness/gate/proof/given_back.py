@@ -54,6 +54,44 @@ def further_updates(made: Folder, first: Sequence[Update], who: str) -> list[Upd
     return updates
 
 
+def refuse_standstill(workload: Training, one: Update) -> None:
+    """Refuse an update that leaves everything as it was, or every weight."""
+    still = [name for name in one.after if np.array_equal(one.after[name], one.before[name])]
+    for name, values in one.after.items():
+        if not np.all(np.isfinite(values)):
+            raise Untrained(f"{name} is not a number after update {one.number}")
+    if len(still) == len(one.after):
+        raise Untrained(f"update {one.number} changes nothing")
+    if all(name in still for name in learned(workload, one)):
+        raise Untrained(f"no weight moves in update {one.number}")
+    for moment in MOMENTS[type(workload.optimiser)]:
+        if all(f"{name}/{moment}" in still for name in learned(workload, one)):
+            raise Untrained(f"the optimiser keeps no {moment}: update {one.number} leaves it as is")
+
+
+def learned(workload: Training, one: Update) -> list[str]:
+    """Name what is trained."""
+    (moment, *_) = MOMENTS[type(workload.optimiser)]
+    return [name for name in one.before if f"{name}/{moment}" in one.before]
+
+
+def following_update(last: Update, made: Folder) -> Update | None:
+    """Read the update that begins where the last one ended; None of code that takes none, and where
+    it left fp32: no start keeps it within.
+
+    How many were made is counted by the optimiser itself there, not loaded.
+    """
+    found = _after(made, last.number + 1)
+    if not found or not all(np.all(np.isfinite(values)) for values in found.values()):
+        return None
+    if lacking := sorted(set(last.after) - set(found)):
+        raise Untrained(f"its state is incomplete: {lacking[0]} is missing")
+    before = dict(last.after)
+    if "step" in last.before:
+        before["step"] = last.before["step"] + 1
+    return Update(last.number + 1, before, found)
+
+
 def thinned_further(values: Array) -> Array:
     """Take the items that a further rank gives back."""
     flat: Array = values[:: stride(values.size, THIN_FURTHER)]

@@ -11,35 +11,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatch
 
 import numpy as np
 
 from harness.exact.layer import Array
 from harness.gate.proof import masks, narrow_weights
 from harness.gate.proof.expected_updates import Gradients, reference
-from harness.gate.proof.given_back import further_updates, thinned_further, updates_of
-from harness.gate.proof.gradient_errors import TOLERANCES, allowed, gradient_error, rounding
+from harness.gate.proof.given_back import (
+    following_update,
+    further_updates,
+    learned,
+    refuse_standstill,
+    thinned_further,
+    updates_of,
+)
+from harness.gate.proof.gradient_errors import (
+    TOLERANCES,
+    allowed,
+    gradient_error,
+    is_held_closely,
+    rounding,
+)
 from harness.gate.proof.moments import (
     Update,
     gradient_of,
     gradient_share,
     known_parts,
     movement,
+    refuse_other_decay,
+    refuse_other_second,
     rest_of,
 )
 from harness.gate.proof.request import read_start
-from harness.gate.proof.running_variances import refuse_uncorrected, without_correction
+from harness.gate.proof.running_variances import as_declared, refuse_uncorrected
 from harness.gate.proof.several_ranks import Ranks
 from harness.gate.proof.start import Start
 from harness.gate.proof.untrained import Untrained
 from harness.gate.tensors import folders
 from harness.plan.norm_parts import norm_parts
 from harness.worker.gate.tensors import Folder
-from harness.worker.network.layers import BatchNorm
 from harness.worker.network.precisions import precision_of
 from harness.worker.network.shapes import has_dropout, sites
-from harness.worker.network.workload import MOMENTS, Training
+from harness.worker.network.workload import Training
 
 _STATISTICS = 0.05
 _ROUNDING = 2.0**-22
@@ -78,7 +91,7 @@ def judge(
     start = read_start(given)
     updates = updates_of(workload, start, made)
     for one in updates:
-        _refuse_standstill(workload, one)
+        refuse_standstill(workload, one)
     others = [
         further_updates(one, updates, f"{called} {number}")
         for number, one in enumerate(further, start=1)
@@ -91,35 +104,17 @@ def judge(
             ranks.refuse_unlike(workload)
             drawn.append(_masks(workload, precision, start, one))
             expected = reference(workload, start, one.number, drawn[-1])
-            expected = _as_declared(workload, expected, start, one, declared)
+            expected = as_declared(workload, expected, start, one, declared)
         else:
-            expected = _as_declared(workload, _stored(given, one.number), start, one, declared)
+            expected = as_declared(workload, _stored(given, one.number), start, one, declared)
             ranks.refuse_unlike(workload, expected)
         worst = max(worst, _compare(workload, precision, start, ranks, expected))
     for path, first in drawn[0].items() if drawn else ():
         if np.array_equal(first, drawn[-1][path]):
             raise Untrained(f"{path} drops the same values at every step")
+    if (following := following_update(updates[-1], made)) is not None:
+        _hold_following(workload, precision, given, following, len(start.batches[0]))
     return Proved(len(updates), worst, precision in TOLERANCES)
-
-
-def _refuse_standstill(workload: Training, one: Update) -> None:
-    """Refuse an update that leaves everything as it was, or every weight."""
-    still = [name for name in one.after if np.array_equal(one.after[name], one.before[name])]
-    for name, values in one.after.items():
-        if not np.all(np.isfinite(values)):
-            raise Untrained(f"{name} is not a number after update {one.number}")
-    if len(still) == len(one.after):
-        raise Untrained(f"update {one.number} changes nothing")
-    if all(name in still for name in _learned(workload, one)):
-        raise Untrained(f"no weight moves in update {one.number}")
-    for moment in MOMENTS[type(workload.optimiser)]:
-        if all(f"{name}/{moment}" in still for name in _learned(workload, one)):
-            raise Untrained(f"the optimiser keeps no {moment}: update {one.number} leaves it as is")
-
-
-def _learned(workload: Training, one: Update) -> list[str]:
-    (moment, *_) = MOMENTS[type(workload.optimiser)]
-    return [name for name in one.before if f"{name}/{moment}" in one.before]
 
 
 def _stored(given: Folder, number: int) -> Gradients:
@@ -132,20 +127,6 @@ def _stored(given: Folder, number: int) -> Gradients:
         ],
         folders.array(given.tensors[f"slopes/{number}"]),
     )
-
-
-def _as_declared(
-    workload: Training, expected: Gradients, start: Start, one: Update, declared: Sequence[str]
-) -> Gradients:
-    """Take Bessel's correction out of the running variances that are declared to lack it."""
-    found = [dict(part) for part in expected.statistics]
-    samples = len(start.batches[0]) // start.parts
-    for site in sites(workload.network):
-        name = f"{site.path}/variance"
-        if isinstance(site.layer, BatchNorm) and any(fnmatch(name, each) for each in declared):
-            for part in found:
-                part[name] = without_correction(site, part[name], one.before[name], samples)
-    return replace(expected, statistics=found)
 
 
 def _masks(workload: Training, precision: str, start: Start, one: Update) -> dict[str, Array]:
@@ -179,14 +160,14 @@ def _compare(
             is_still = is_still and narrow_weights.moves_visibly(workload, name, one, batch)
         if is_still and float(np.max(np.abs(slope))) > _NOTHING * expected.sizes[name]:
             raise Untrained(f"{name} is not trained: update {one.number} leaves it as it was")
-    most = allowed(workload, precision)
+    most, closely = allowed(workload, precision), is_held_closely(workload)
     gradients = {name: gradient_of(workload, name, one) for name in expected.gradients}
     for name in reversed(_in_order(workload, expected)):  # backward: where a fault begins
         read, kept = None, 0.0
         if is_pure:
             read = narrow_weights.legible(workload, name, one, expected)
             kept = narrow_weights.moments_off(workload, name, one, expected)
-        off = gradient_error(gradients[name], expected, name, precision, read)
+        off = gradient_error(gradients[name], expected, name, precision, read, closely=closely)
         if off > most or kept > 1:
             faults.append((name, max(off, most)))
         worst = max(worst, off)
@@ -198,7 +179,9 @@ def _compare(
         words = f"{rounded:.0e} off each in update {one.number}"
         raise Untrained(f"gradients are rounded as half precision rounds: {words}")
     for name in _in_order(workload, expected):
-        _hold_weights(workload, name, one, batch, precision)
+        _hold_rule(workload, name, one, batch, precision)
+        if precision in TOLERANCES:
+            refuse_other_decay(workload, name, one, batch, expected.gradients[name])
     for number, rank in enumerate(ranks.updates):
         for name, value in expected.statistics[number if start.parts > 1 else 0].items():
             right = thinned_further(value) if number else value
@@ -238,8 +221,8 @@ def _in_order(workload: Training, expected: Gradients) -> list[str]:
     return sorted(expected.gradients, key=lambda name: order.index(name.rpartition("/")[0]))
 
 
-def _hold_weights(workload: Training, name: str, one: Update, batch: int, precision: str) -> None:
-    """Hold what a weight moved by to what the moments that were found say."""
+def _hold_rule(workload: Training, name: str, one: Update, batch: int, precision: str) -> None:
+    """Hold what a weight moved by, and what is kept of it, to what the moments found say."""
     moved = one.before[name] - one.after[name]
     if precision_of(precision).is_pure:
         should, most = narrow_weights.movement_of(workload, name, one, batch)
@@ -248,12 +231,28 @@ def _hold_weights(workload: Training, name: str, one: Update, batch: int, precis
         largest = float(np.max(np.abs(should)))
         rounding = _ROUNDING * float(np.max(np.abs(one.before[name])))
         most = np.asarray(TOLERANCES["fp32"] * largest + rounding)
+        refuse_other_second(workload, name, one)
     if np.all(np.abs(moved - should) <= most):
         return
     times = float(moved @ should) / float(should @ should)
     if np.all(np.abs(moved - times * should) <= most * max(1.0, abs(times))):
         raise Untrained(f"the optimiser moves {name} {times:.3g} times as far as its rate says")
     raise Untrained(f"{name} does not move as the optimiser's rule says in update {one.number}")
+
+
+def _hold_following(
+    workload: Training, precision: str, given: Folder, one: Update, batch: int
+) -> None:
+    """Hold an update that begins where one ended: it shows what is kept beside a state."""
+    if precision in TOLERANCES and given.under(f"gradient/{one.number}/"):
+        expected = _stored(given, one.number)
+        for name in reversed(_in_order(workload, expected)):
+            off = gradient_error(gradient_of(workload, name, one), expected, name, precision)
+            if off > allowed(workload, precision):
+                words = "where an update follows another, and right where a state is loaded"
+                raise Untrained(f"the gradient of {name} is wrong {words}: {off:.1e} off")
+    for name in learned(workload, one):
+        _hold_rule(workload, name, one, batch, precision)
 
 
 def _named(

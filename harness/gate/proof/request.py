@@ -15,22 +15,26 @@ from typing import Any
 import numpy as np
 
 from harness.exact.layer import Array
-from harness.gate.proof.expected_updates import THIN, Gradients, reference
+from harness.gate.proof.expected_updates import THIN, Gradients, following, reference
 from harness.gate.proof.given_back import THIN_FURTHER
-from harness.gate.proof.start import NoStart, Raised, Start, TooNear, out_of_reach
+from harness.gate.proof.start import NoStart, Raised, Start, TooNear, filled, out_of_reach
 from harness.gate.proof.starting_moments import moments
 from harness.gate.tensors import draws, folders
 from harness.plan.duration import UPDATES, is_too_long, pictures_of
 from harness.worker.gate.tensors import Folder, Writer
 from harness.worker.network.layers import Dense
 from harness.worker.network.shapes import Site, has_dropout, parameters, sites, statistics
-from harness.worker.network.workload import MASKED, Training
+from harness.worker.network.workload import MASKED, Training, clip
 
 _TRIES = 30
 _REDRAWN = 100
 """How often samples with two nearly equal values in a window are drawn again."""
 _SATURATED = 200.0
 """exp(-200) is 0 in fp32: a sample whose own label is so far ahead has no gradient at all."""
+_WIDER = (1, 2, 4, 8)
+"""How much wider weights may be than training begins with; powers of two are exact everywhere."""
+_CLIPPED = 1.25
+"""Of what gradients are clipped to, how long they are at least where that has to show."""
 _FAR = 1e6
 """A target so many outputs away: beside its sample's gradients those of the others vanish."""
 
@@ -61,7 +65,7 @@ def write_given(
     folders.put(writer, "first/input", pictures, "float32")
     folders.put(writer, "first/target", _targets(workload, name, batch), "float32")
     try:
-        start = _found(workload, batch, seed, initial, parts, shares, held)
+        start, first = _clipping(workload, batch, seed, initial, parts, shares, held)
     except NoStart as why:
         writer.close({"why": str(why)})
         return
@@ -71,12 +75,13 @@ def write_given(
     for path, living in start.living.items():
         folders.put(writer, f"living/{path}", living.astype(np.int64))
     drops = has_dropout(workload.network)
-    found = [reference(workload, start, at + 1) for at in range(1 if drops else UPDATES)]
-    first = found[0]
-    _write_state(workload, writer, initial, start.state)
-    for name, values in moments(workload, batch, start.state, first, held).items():
+    found = [first, *(reference(workload, start, at + 1) for at in range(1, UPDATES) if not drops)]
+    kept = moments(workload, batch, start.state, first, held)
+    for name, values in {**start.state, **kept}.items():
         folders.put(writer, f"start/{name}", values, "float32")
     found = [] if drops else found
+    if found and (next_start := following(workload, start, kept, found[-1])) is not None:
+        found.append(reference(workload, next_start, UPDATES))
     for number, one in enumerate(found, start=1):
         _write_reference(writer, number, one)
     about = {"batches": [list(one) for one in start.batches], "lives": list(start.lives)}
@@ -120,15 +125,29 @@ def _write_reference(writer: Writer, number: int, found: Gradients) -> None:
     folders.put(writer, f"slopes/{number}", found.slopes)
 
 
-def _write_state(
-    workload: Training, writer: Writer, initial: Mapping[str, Array], state: Mapping[str, Array]
-) -> None:
-    """Write the weights and running statistics before an update."""
-    for name, values in state.items():
-        if values is initial[name]:
-            writer.repeat(f"start/{name}", f"initial/{name}")
-        else:
-            folders.put(writer, f"start/{name}", values, "float32")
+def _clipping(
+    workload: Training,
+    batch: int,
+    seed: int,
+    initial: Mapping[str, Array],
+    parts: int,
+    shares: int,
+    held: str,
+) -> tuple[Start, Gradients]:
+    """Draw a start from which gradients are clipped, if they ever are, and those of its update.
+
+    From weights as small as training begins with they may be shorter than what they are clipped to.
+    None is what training began with: a step that kept a copy of that would be right.
+    """
+    most = clip(workload.optimiser)
+    for wider in _WIDER:
+        weights = {name: -wider * one for name, one in initial.items() if name.endswith("/weight")}
+        begun = {**initial, **weights}
+        start = _found(workload, batch, seed, begun, parts, shares, held)
+        first = reference(workload, start, 1)
+        if most is None or first.norm > _CLIPPED * most:
+            break
+    return start, first
 
 
 def _found(
@@ -161,11 +180,10 @@ def _drawn(
     last = sites(workload.network)[-1]
     bias = f"{last.path}/bias"
     chance = np.random.default_rng(draws.number(name))
-    filled = _filled(chance, batch // parts, pictures_of(workload, batch, parts), parts)
-    raised, pictures, output = _walked(workload, name, initial, filled, held)
+    rows = filled(chance, batch // parts, pictures_of(workload, batch, parts), parts)
+    raised, pictures, output = _walked(workload, name, initial, rows, held)
     batches = [
-        tuple(int(row) for part in filled for row in chance.permutation(part))
-        for _ in range(UPDATES)
+        tuple(int(row) for part in rows for row in chance.permutation(part)) for _ in range(UPDATES)
     ]
     targets = [_targets(workload, f"{name}/{number}", batch) for number in range(UPDATES)]
     if shares > 1:
@@ -196,19 +214,19 @@ def _walked(
     workload: Training,
     name: str,
     initial: Mapping[str, Array],
-    filled: Sequence[Sequence[int]],
+    rows: Sequence[Sequence[int]],
     held: str,
 ) -> tuple[Raised, Array, Array]:
     """Raise a start while pictures walk through it; draw those again that come too near to a tie.
 
     A large picture has so many windows that few starts would pass with all of theirs at once.
     """
-    times = np.bincount(np.concatenate(filled)).astype(np.float64)
+    times = np.bincount(np.concatenate(rows)).astype(np.float64)
     drawn = draws.inputs(workload.network, f"{name}/pictures", len(times))
     pictures = np.asarray(_rounded(drawn, held), np.float64)
     ordinary = _ordinary(workload, name, initial, held)
     for attempt in range(_REDRAWN):
-        raised = Raised(workload.network, dict(ordinary), name, times, len(filled), held)
+        raised = Raised(workload.network, dict(ordinary), name, times, len(rows), held)
         try:
             return raised, pictures, raised.walk(pictures)
         except TooNear as near:
@@ -224,17 +242,6 @@ def _walked(
 def _is_shifted(last: Site) -> bool:
     """Tell whether a bias moves each of a network's outputs alone."""
     return isinstance(last.layer, Dense) and last.layer.bias
-
-
-def _filled(chance: np.random.Generator, each: int, most: int, parts: int) -> list[list[int]]:
-    """Fill each part of a batch with pictures of its own, each another number of times if it can.
-
-    One picture in two parts gives two values wherever a norm stands before, which may come near.
-    """
-    more = (most * chance.random((parts, each - most)) ** 2).astype(int)
-    rows = np.hstack([np.tile(np.arange(most), (parts, 1)), more])
-    found: list[list[int]] = (rows + most * np.arange(parts)[:, None]).tolist()
-    return found
 
 
 def _initial(workload: Training, seed: int, held: str) -> dict[str, Array]:

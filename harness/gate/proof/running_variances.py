@@ -7,11 +7,15 @@ laid along what they would lack without the correction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
 
 from harness.exact.layer import Array
 from harness.gate import tolerances
+from harness.gate.proof.expected_updates import Gradients
 from harness.gate.proof.moments import Update
+from harness.gate.proof.start import Start
 from harness.gate.proof.untrained import Untrained
 from harness.worker.network.layers import BatchNorm
 from harness.worker.network.rule import product
@@ -22,6 +26,20 @@ _LACKING = 0.25
 """How far from all of the correction what lacks may be, as a share of it."""
 _MOST_VALUES = 1 << 16
 """Of more values, fp32's rounding is too near to the correction."""
+
+
+def as_declared(
+    workload: Training, expected: Gradients, start: Start, one: Update, declared: Sequence[str]
+) -> Gradients:
+    """Take Bessel's correction out of the running variances that are declared to lack it."""
+    found = [dict(part) for part in expected.statistics]
+    samples = len(start.batches[0]) // start.parts
+    for site in sites(workload.network):
+        name = f"{site.path}/variance"
+        if isinstance(site.layer, BatchNorm) and any(fnmatch(name, each) for each in declared):
+            for part in found:
+                part[name] = without_correction(site, part[name], one.before[name], samples)
+    return replace(expected, statistics=found)
 
 
 def refuse_uncorrected(

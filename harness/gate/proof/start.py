@@ -195,6 +195,17 @@ class Raised:
         return shift
 
 
+def filled(chance: np.random.Generator, each: int, most: int, parts: int) -> list[list[int]]:
+    """Fill each part of a batch with pictures of its own, each another number of times if it can.
+
+    One picture in two parts gives two values wherever a norm stands before, which may come near.
+    """
+    more = (most * chance.random((parts, each - most)) ** 2).astype(int)
+    rows = np.hstack([np.tile(np.arange(most), (parts, 1)), more])
+    found: list[list[int]] = (rows + most * np.arange(parts)[:, None]).tolist()
+    return found
+
+
 def out_of_reach(network: Network) -> str | None:
     """Name the first layer behind a dropout for which it is not known what masks may change."""
     walked = [site for site in sites(network) if not isinstance(site.layer, Residual)]

@@ -143,11 +143,14 @@ def _token_classes(name: str, samples: int, output: Shape) -> npt.NDArray[np.int
     """Draw a class for each position, and mask some: a mean over all of them would be another.
 
     Every second sample has twice as many: so would be a mean of the means of parts of the batch.
+    Others are masked in each sample, or a loss that leaves those out would be the same.
     """
     length, classes = output
-    found = _stream(name).integers(classes, size=(samples, length))
-    found[:, ::_MASKED_EVERY] = MASKED
-    found[::2, 1::_MASKED_EVERY] = MASKED
+    stream = _stream(name)
+    found = stream.integers(classes, size=(samples, length))
+    places = (np.arange(length) + stream.integers(_MASKED_EVERY, size=(samples, 1))) % _MASKED_EVERY
+    found[places == 0] = MASKED
+    found[::2][places[::2] == 1] = MASKED
     return found
 
 

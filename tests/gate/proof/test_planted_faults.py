@@ -27,12 +27,14 @@ from tests.gate.proof.planted import (
     subtle_on_jax,
     subtle_on_torch,
 )
-from workloads import tinycnn, tinygpt, tinyvit
+from tests.gate.proof.planted.fault import counted
+from workloads import tinybert, tinycnn, tinygpt, tinyllama, tinyvit
 
 pytestmark = pytest.mark.framework
 
 NETWORKS = {"tinycnn": tinycnn, "dropping": dropping, "inverting": inverting}
-PLANTED_IN = {**NETWORKS, "adam": adam, "tinyvit": tinyvit, "tinygpt": tinygpt}
+TEXTS = {"tinygpt": tinygpt, "tinybert": tinybert}
+PLANTED_IN = {**NETWORKS, **TEXTS, "adam": adam, "tinyvit": tinyvit}
 PLANTED: dict[str, ModuleType] = {
     "torch": subtle_on_torch,
     "jax": subtle_on_jax,
@@ -48,6 +50,9 @@ IN_CI = {
         "a memoised forward",
         "momentum lost",
         "dropout off",
+        "a second moment that is halved behind each update",
+        "a count of updates that stands still",
+        "a head with a copy of its table",
     },
     "jax": {
         "a step that does nothing",
@@ -126,13 +131,20 @@ def test_a_fault_of_the_timed_step_is_caught_and_named(name, fault, prove, place
     assert re.search(words, named), named
 
 
+WAIT = "self._jax.block_until_ready((self.trained, self._loss))"
+EARLY = {
+    "a sync that does not wait": "pass",
+    "a sync that waits every second time": counted("self.taken % 2", WAIT),
+}
+
+
 @pytest.mark.planted
-def test_a_sync_that_does_not_wait_is_refused(prove, planted) -> None:
-    wait = "self._jax.block_until_ready((self.trained, self._loss))"
+@pytest.mark.parametrize("fault", EARLY)
+def test_a_sync_that_does_not_wait_is_refused(fault, prove, planted) -> None:
     words = "sync returned before the steps were done"
     with pytest.raises(AssertionError, match=words):
-        prove("jax", tinycnn, {on_jax.FOLDER + "adapter.py": (wait, "pass")})
-    planted("jax", "a sync that does not wait", "the proof", words)
+        prove("jax", tinycnn, {on_jax.FOLDER + "adapter.py": (WAIT, EARLY[fault])})
+    planted("jax", fault, "the proof", words)
 
 
 @pytest.mark.long
@@ -164,6 +176,21 @@ def test_in_bf16_a_fault_of_the_optimiser_is_as_plain_as_in_fp32(prove) -> None:
     change = {on_torch.FOLDER + "training.py": (sgd, sgd.replace("lr=rate", "lr=2 * rate"))}
     with pytest.raises(Untrained, match=re.escape("2 times as far as its rate says")):
         prove("torch", tinycnn, change, precision="bf16")
+
+
+EXCHANGED = "self.batch[0], torch.cat([self.batch[1][:2].flip(0), self.batch[1][2:]])"
+
+
+@pytest.mark.planted
+@pytest.mark.parametrize("precision", ["bf16", pytest.param("bf16-pure", marks=pytest.mark.long)])
+def test_in_bf16_two_texts_with_the_targets_of_each_other_are_seen(
+    precision, prove, planted
+) -> None:
+    step = on_torch.STEP
+    change = {on_torch.FOLDER + "activity.py": (step, step.replace("*self.batch", EXCHANGED))}
+    with pytest.raises(Untrained, match=r"the gradient of ") as caught:
+        prove("torch", tinyllama, change, precision=precision)
+    planted("torch", f"targets of two texts exchanged, {precision}", "the proof", str(caught.value))
 
 
 def test_no_share_that_is_as_it_should_be_is_named(prove) -> None:

@@ -17,6 +17,8 @@ MAXIMUM = "net.over_windows(x, -jnp.inf, lax.max, layer.kernel, layer.stride, pa
 ROOT = "root = jnp.sqrt(second / (1 - rule.beta2**power)) + rule.epsilon"
 SECOND = "second = rule.beta2 * old[1] + (1 - rule.beta2) * jnp.square(slope)"
 FIRST = "first = rule.beta1 * old[0] + (1 - rule.beta1) * slope"
+DIVIDED = "return weight - rule.rate * (first / (1 - rule.beta1**power)) / root, "
+HALVED = "the optimiser keeps another second moment of tokens/weight than its rule makes: 0.5 times"
 TAKEN = "self._given = self._strategy.share(self._given._replace(input=x, target=y))"
 ADAMS = "does not move as|times as far as|keeps no second"
 
@@ -172,6 +174,15 @@ FAULTS: dict[str, Fault] = {
         SECOND, SECOND.replace("rule.beta2", "0.99"), ADAMS, "adam"
     ),
     "another epsilon of Adam": training(ROOT, ROOT.replace("rule.epsilon", "1e-3"), ADAMS, "adam"),
+    "a second moment that is halved behind each update": training(
+        f"{DIVIDED}(first, second)", f"{DIVIDED}(first, 0.5 * second)", HALVED, "tinygpt"
+    ),
+    "a count of updates that stands still": training(
+        "statistics, moved, count, key",
+        "statistics, moved, state.step, key",
+        "times as far as its rate says",
+        "tinygpt",
+    ),
     "Adam without its correction": training(
         ROOT, ROOT.replace(" / (1 - rule.beta2**power)", ""), ADAMS, "adam"
     ),

@@ -22,6 +22,18 @@ GROUPS = "    groups = decay_groups(network, rule.weight_decay)\n    betas"
 DECAYING = "eps=rule.epsilon, weight_decay=0.0"
 EACH = "        for p in self.network.parameters():\n            "
 ADAM = "betas=betas, eps=rule.epsilon, fused=True"
+LOADED = '                    own["step"].copy_(given_tensor(state["step"]))\n'
+COPIED = """            for module in self.network.modules():
+                if hasattr(module, "tables"):
+                    own = module.tables[0].weight
+                    held = own.detach().clone()
+                    module.forward = lambda x: nn.functional.linear(
+                        x, own + (held - own).detach(), module.bias
+                    )
+"""
+KEPT = OPTIMISER_STEP + "\n        for kept in self.optimiser.state.values():\n            "
+TOKENS = "    flat = output.flatten(0, 1), target.flatten()\n"
+SECOND = "the optimiser keeps another second moment of tokens/weight than its rule makes: 0.5 times"
 SHORTCUT = "            y += self.shortcut(x)\n            return y\n"
 
 
@@ -173,6 +185,45 @@ FAULTS: dict[str, Fault] = {
     ),
     "half of the texts": texts("*(one[::2] for one in self.batch)"),
     "the second half of each text left out": texts("*(one[:, :32] for one in self.batch)"),
+    "a second moment that is halved behind each update": (
+        "tinygpt",
+        "training.py",
+        (UPDATE, f"{PASSES}{KEPT}kept['exp_avg_sq'].mul_(0.5)"),
+        SECOND,
+    ),
+    "a count of updates that stands still": (
+        "tinygpt",
+        "training.py",
+        (UPDATE, f"{PASSES}{KEPT}kept['step'].sub_(1)"),
+        "the optimiser moves .* times as far as its rate says",
+    ),
+    "a head with a copy of its table": (
+        "tinygpt",
+        "training.py",
+        (LOADED, LOADED + COPIED),
+        "is wrong where an update follows another",
+    ),
+    "tables that do not decay": (
+        "tinybert",
+        "training.py",
+        (
+            'if name.endswith("/weight")]',
+            'if name.endswith("/weight") and not name.startswith(("tokens", "positions"))]',
+        ),
+        "weight decay is 0 where 0.01 is asked",
+    ),
+    "gradients clipped at twice the norm": (
+        "tinygpt",
+        "training.py",
+        ("torch.clamp(self._clip / norm", "torch.clamp(2 * self._clip / norm"),
+        "times what it should be",
+    ),
+    "the first position of each text left out of the loss": (
+        "tinygpt",
+        "losses.py",
+        (TOKENS, "    target = functional.pad(target[:, 1:], (1, 0), value=MASKED)\n" + TOKENS),
+        "the gradient of ",
+    ),
     "targets of other texts": texts("self.batch[0], self.batch[1].flip(0)"),
     "attention that sees ahead": (
         "tinygpt",
