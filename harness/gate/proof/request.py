@@ -278,8 +278,12 @@ def _rounded(values: Any, held: str) -> Any:
 
 
 def _masked_alike(targets: Any) -> Any:
-    """Mask the same positions in all samples: only then is a mean of ranks' means that of all."""
+    """Mask the first sample's positions in all: only then is a mean of ranks' means that of all.
+
+    What is masked elsewhere in others is asked for the class that the first is asked for there.
+    """
     if targets.ndim > 1:
+        targets = np.where(targets == MASKED, targets[0], targets)
         targets[:, targets[0] == MASKED] = MASKED
     return targets
 
