@@ -29,7 +29,8 @@ ASKING = {
     "harness/analysis/limits/model_flops.py": "it computes all that it computes, masked or not",
     "harness/gate/layers.py": "it is compared with the reference as it is, without any allowance",
     "harness/gate/own_updates.py": "an optimiser other than SGD keeps moments, and has an epsilon",
-    "harness/gate/proof/judging.py": "its statistics are compared without any allowance",
+    "harness/gate/proof/expected_updates.py": "it is taken to be smooth, and its gradients are "
+    "held more closely",
     "harness/gate/proof/masks.py": "a dropout behind which it stands has no mask to be read",
     "harness/gate/proof/moments.py": "its moments are asked for by name in MOMENTS, which lacks it",
     "harness/gate/proof/narrow_weights.py": "an optimiser other than SGD keeps two moments, and "

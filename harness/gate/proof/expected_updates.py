@@ -22,8 +22,6 @@ THIN = 1 << 20
 """Items of a tensor that a trial gives back. Behind a dropout each column of a dense layer has to
 meet rows whose units live."""
 
-_NOT_SMOOTH = (Dropout, LeakyReLU, MaxPool, ReLU)
-
 
 @dataclass(frozen=True)
 class Gradients:
@@ -96,7 +94,8 @@ def reference(
 
 def is_smooth(network: Network) -> bool:
     """Tell whether a network has no kinks, and no masks: its gradients change little by little."""
-    return not any(isinstance(site.layer, _NOT_SMOOTH) for site in sites(network))
+    kinks = (isinstance(one.layer, (Dropout, LeakyReLU, MaxPool, ReLU)) for one in sites(network))
+    return not any(kinks)
 
 
 def following(
