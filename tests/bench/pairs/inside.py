@@ -19,6 +19,7 @@ import time
 
 from harness.worker import feed, place
 from harness.worker.job import Job, Span
+from harness.worker.network.asked_workload import asked_workload
 from tests.scales import parted
 
 WARM_STEPS = 2
@@ -33,15 +34,24 @@ ORDERS = (
 )
 REFERENCES = {"tensorflow@1.15": "tensorflow1"}
 SIDES = {"keras": "tensorflow"}
-GIVEN = {"precision": "precision", "compile": "compiled"}
+GIVEN = {"precision": "precision", "compile": "compiled", "sequence": "sequence"}
 """How a script calls what a factor says."""
+OF_TEXTS = {"tinygpt", "gpt2-124m"}
+"""What a framework's second script trains."""
+
+
+def script(framework, name):
+    """Name the plain script of a framework that trains a network."""
+    kind = "_gpt_train" if name in OF_TEXTS else "_train"
+    return REFERENCES.get(framework, framework) + kind
 
 
 def opened(framework, name, batch, chosen, strategy="none", environment=()):
     """Open the adapter, which joins other ranks; give it, and what makes our activity."""
     framework = framework.partition("@")[0]
     adapter = importlib.import_module("harness.worker.adapters." + framework + ".adapter")
-    workload = importlib.import_module("workloads." + name).WORKLOAD
+    described = importlib.import_module("workloads." + name.replace("-", "_")).WORKLOAD
+    workload = asked_workload(described, name, chosen)
     where = place.find(dict(environment))
     scale, factors = parted(
         {"precision": "fp32", "batch": batch, **chosen, "ranks_per_node": where.size}
@@ -49,8 +59,8 @@ def opened(framework, name, batch, chosen, strategy="none", environment=()):
     names = ("trial", "", "", name, "", framework, "", framework, strategy)
     job = Job(*names, scale, factors, {}, Span(1), Span(1), 1, tempfile.gettempdir())
     made = adapter.open(job, where)
-    described = feed.describe(workload, scale, seed=1, place=where)
-    return made, lambda: made.activity(workload, described, {})
+    fed = feed.describe(workload, scale, seed=1, place=where)
+    return made, lambda: made.activity(workload, fed, {})
 
 
 def ours(*given):
@@ -60,9 +70,9 @@ def ours(*given):
 
 
 def plain(framework, name, batch, chosen):
-    script = REFERENCES.get(framework, framework) + "_train"
     given = {GIVEN[factor]: value for factor, value in chosen.items()}
-    step = importlib.import_module("tests.bench.reference." + script).prepare(name, batch, **given)
+    module = importlib.import_module("tests.bench.reference." + script(framework, name))
+    step = module.prepare(name, batch, **given)
     return step, step
 
 

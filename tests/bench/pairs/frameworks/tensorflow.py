@@ -7,14 +7,26 @@ from tests.bench.pairs import hlo
 
 MOVED = "1.15's running statistics: ours assigns old + part, the script takes a part away in place"
 PADS = "a pad stops at the last row that a window reads; the script pads one row more"
+GELU = "GELU by the logistic function: TensorFlow's own rounds its constants to float32"
+PARTS = "queries, keys and values of the sizes that heads have, which may differ; sizes are folded"
+OPTIMISER = "numbers of Keras' optimiser, in the variables' type for the gate's sake"
+EPSILON = "Adam's epsilon stands beside the corrected moment; Keras corrects it too"
+SCALE = "Keras reckons attention's scale, which ours states"
 EXPLAINED = (
     (r"\w+ (Pad|MaxPoolGrad|Slice|Conv2DBackpropInput) ", PADS),
     (r"\w+ PadV2 ", PADS + ", and pads a maximum with zeros, which a ReLU before it allows"),
     (r"ours (AddV2 \['\(\d+,\)'\]|AssignVariableOp )", MOVED),
     (r"plain AssignSubVariableOp ", MOVED),
     (r"plain Fill \['\(\)'\]", "a static graph starts backward from a one that it fills in"),
-    (r"ours Cast \['\(\)'\]", "Keras' momentum, in the type of the variables for the gate's sake"),
+    (r"ours Cast \['\(\)'\]", OPTIMISER),
     (r"\w+ IdentityN ", "Keras passes all gradients through one, in the order of its variables"),
+    (r"ours Mul \['\(\)'\]", EPSILON),
+    (r"ours (Sigmoid|SigmoidGrad) ", GELU),
+    (r"plain (AddV2|Pow|Tanh|TanhGrad) \['\(\d+, \d+, (256|3072)\)'\]", GELU),
+    (r"plain Sub \['\(\)'\]", GELU),
+    (r"ours (ConcatV2|StridedSlice|Sub) \['\([13],\)'\]", PARTS),
+    (r"\w+ Split(V)? ", PARTS),
+    (r"plain (RealDiv|Sqrt|StridedSlice) \['\(\)'\]", SCALE),
 )
 NO_WORK = {"Const", "Identity", "NoOp", "Placeholder", "ReadVariableOp", "VarHandleOp"}
 
