@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.doctor.ceilings import Session
 from harness.doctor.layer_study import training_called
-from harness.errors import UsageError
+from harness.errors import UsageError, nearest
 from harness.launch.contract import Launcher
 from harness.platform.platform import Platform
 from harness.stats.odd_ones import FEWEST_MEMBERS
 from harness.study.framework import ALONE, framework_info
 from harness.study.matrix import adapter_of
 from harness.study.study import built_study
-from harness.units import counted
+from harness.units import counted, listed
 
 NAME = "screen"
-_KERNELS = ("gemm", "triad")
+_KERNELS = {"compute": "gemm", "memory": "triad"}
 _DISK = "storage-write"
+MEASURES = ("train", *_KERNELS, "disk", "pairs", "together")
+"""What can be asked for of a screen."""
 _MESSAGE = 2**24
 
 
@@ -35,11 +37,15 @@ class Wanted:
     nodes: int | None
     blocks: int
     until: str
+    measures: tuple[str, ...] = ()
+    """Of MEASURES; empty: all that the framework can do."""
 
 
 def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
     """Plan the trials: each node alone with each work, each with the next one, all together."""
     training_called(wanted.train)
+    asked = wanted.measures or MEASURES
+    _require_known(asked)
     info = framework_info(adapter_of(wanted.framework))
     there = len(launcher.nodes(platform.launcher.settings, os.environ))
     count = wanted.nodes or there
@@ -51,24 +57,28 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
         )
     numbers = list(range(1, count + 1))
     own: dict[str, Any] = {"framework": wanted.framework, "node": numbers}
-    train = [wanted.train] if "train" in info.kinds else []
-    kernels = list(_KERNELS) if "ceiling" in info.kinds else []
+    train = [wanted.train] if "train" in info.kinds and "train" in asked else []
+    able = "ceiling" in info.kinds
+    kernels = [work for name, work in _KERNELS.items() if able and name in asked]
     cells: list[dict[str, Any]] = []
     if train or kernels:
         alone = {**own, "workload": [*train, *kernels]}
         if info.refuses("deterministic", True) is None:
             alone["deterministic"] = True  # else equal nodes may differ in a last bit
         cells.append(alone)
-    if kernels and platform.storage:
+    if able and "disk" in asked and platform.storage:
         cells.append({**own, "workload": _DISK, "tier": list(platform.storage)})
     strategy = next((one for one in info.strategies if one != ALONE), None)
     if strategy is not None and "collective" in info.kinds:
         sent = {**own, "strategy": strategy, "message_bytes": _MESSAGE}
-        cells.append({**sent, "workload": "point-to-point", "nodes": 2})
-        cells.append({**sent, "workload": "all-reduce", "nodes": count, "node": 1})
+        if "pairs" in asked:
+            cells.append({**sent, "workload": "point-to-point", "nodes": 2})
+        if "together" in asked:
+            cells.append({**sent, "workload": "all-reduce", "nodes": count, "node": 1})
     if not cells:
         raise UsageError(
-            f"{wanted.framework} neither trains nor sends: there is nothing to screen."
+            f"{wanted.framework} on {platform.name} can do nothing of {listed(asked, len(asked))}: "
+            "there is nothing to screen."
         )
     matrix, *others = cells
     data: dict[str, Any] = {
@@ -82,10 +92,25 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
             "until": wanted.until,
             "timeout": "5 min",
             "turns": False,
+            "explain": False,  # nodes are held to each other, which no probe would help
             "tolerate": ["contended", "throttled", "stalled"],
         },
     }
     return Session(NAME, built_study(NAME, data), platform)
+
+
+def _require_known(asked: Sequence[str]) -> None:
+    for name in asked:
+        if name not in MEASURES:
+            raise UsageError(
+                f"--measure {name}: no measure is called so.{nearest(name, MEASURES)}\n"
+                f"    Known: {', '.join(MEASURES)}."
+            )
+    if set(asked) == {"together"}:
+        raise UsageError(
+            "--measure together: what all nodes reach together names none of them.\n"
+            "    Add another measure, for example --measure pairs."
+        )
 
 
 def _expanded(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.analysis.evidence import Evidence
+from harness.analysis.nodes.failures import in_words
 from harness.analysis.nodes.fleet import Fleet, NodeMeasure, fleet
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
@@ -40,7 +41,11 @@ _TOGETHER = (
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     found = fleet(results, evidence.losses or ())
-    said = (*_named(found), *(one for one in (found.fingerprint, found.doubt) if one))
+    said = (
+        *_named(found),
+        *in_words(found.failures),
+        *(one for one in (found.fingerprint, found.doubt) if one),
+    )
     yield Note(" ".join(said))
     rows = tuple(_row(one) for one in found.rows)
     table = Table("nodes", "Nodes against the median node", _MEASURES, rows)

@@ -52,7 +52,7 @@ class OddOnes:
     """How far each member lies from the others in each measure (rows), and which are named."""
 
     deviation: Array
-    """Median over blocks of log(member / median of all)."""
+    """Median over blocks of log(member / median of all); NaN where nothing was seen of it."""
     p: Array
     """Adjusted for looking at all members and measures."""
     is_outside: Flags
@@ -67,15 +67,34 @@ def odd_ones(
     measures, members, blocks = table.shape
     data = table - np.nanmedian(table, axis=1, keepdims=True)
     scale = np.maximum(_TO_SIGMA * np.nanmedian(np.abs(data), axis=(1, 2)), _TINY)[:, None]
-    deviation = np.nanmedian(data, axis=2)
+    is_seen = np.isfinite(data).any(axis=2)
+    deviation = _where(is_seen, np.nanmedian(_known(data, is_seen), axis=2))
     if members < FEWEST_MEMBERS or blocks < FEWEST_BLOCKS:
         nobody = np.zeros((measures, members), dtype=bool)
         return OddOnes(deviation, np.ones((measures, members)), nobody, nobody)
-    seen = np.abs(np.nanmean(data, axis=2)) / scale
+    seen = np.abs(_mean(data, axis=2)) / scale
     largest = _largest(data, scale, shuffles, seed)
     p = (1 + (largest[None, None, :] >= seen[:, :, None] - _TINY).sum(axis=2)) / (1 + shuffles)
-    is_outside = _outside(deviation, _steadily(data), alpha * SPENT)
-    return OddOnes(deviation, p, is_outside, (p <= alpha * SPENT) & is_outside)
+    steady = _where(is_seen, _steadily(_known(data, is_seen)))
+    is_outside = _outside(deviation, steady, alpha * SPENT)
+    return OddOnes(deviation, p, is_outside, (p <= alpha * SPENT) & is_outside & is_seen)
+
+
+def _known(data: Array, is_seen: Flags) -> Array:
+    """Give a member of which nothing was seen in a measure zeros, which stand for no number."""
+    known: Array = np.where(is_seen[:, :, None], data, 0.0)
+    return known
+
+
+def _where(is_seen: Flags, values: Array) -> Array:
+    found: Array = np.where(is_seen, values, np.nan)
+    return found
+
+
+def _mean(data: Array, axis: int) -> Array:
+    """Average what is known; 0 where nothing is."""
+    found: Array = np.nansum(data, axis=axis) / np.maximum(np.isfinite(data).sum(axis=axis), 1)
+    return found
 
 
 def _largest(data: Array, scale: Array, shuffles: int, seed: int) -> Array:
@@ -88,7 +107,7 @@ def _largest(data: Array, scale: Array, shuffles: int, seed: int) -> Array:
         count = min(together, shuffles - first)
         order = draw.random((count, members, blocks)).argsort(axis=1)
         mixed = np.take_along_axis(data[None], order[:, None], axis=2)
-        found.append((np.abs(np.nanmean(mixed, axis=3)) / scale).max(axis=(1, 2)))
+        found.append((np.abs(_mean(mixed, axis=3)) / scale).max(axis=(1, 2)))
     return np.concatenate(found)
 
 
@@ -112,8 +131,8 @@ def _outside(deviation: Array, steady: Array, alpha: float) -> Flags:
 
 def _middle_and_spread(deviation: Array) -> tuple[Array, Array]:
     """Give the middle of members' deviations, and their robust spread."""
-    middle = np.median(deviation, axis=-1, keepdims=True)
-    spread = _TO_SIGMA * np.median(np.abs(deviation - middle), axis=-1, keepdims=True)
+    middle = np.nanmedian(deviation, axis=-1, keepdims=True)
+    spread = _TO_SIGMA * np.nanmedian(np.abs(deviation - middle), axis=-1, keepdims=True)
     return middle, np.maximum(spread, _TINY)
 
 

@@ -127,6 +127,8 @@ class MeasureTable(Table):
     """Let the trials of a block live at the same time and take turns, where they can."""
     turn: Annotated[Seconds, _must(lambda s: s > 0, "must be more than 0 s")] = 1.0
     """How long a turn lasts: a few steps at least."""
+    explain: bool = True
+    """Probe cells before their trials, and divide their steps and find ceilings after them."""
 
 
 def longer_than_timeout(table: MeasureTable) -> str | None:
@@ -157,6 +159,7 @@ class Measure:
     budget_s: float | None = None
     turns: bool = False
     turn_s: float = 1.0
+    explain: bool = True
     stop: str | None = None
     added: tuple[int, ...] = ()
     """The numbers of blocks after which somebody who had seen the answers asked for more."""
@@ -196,6 +199,7 @@ def resolved(table: MeasureTable) -> Measure:
         tolerate=tuple(table.tolerate),
         turns=table.turns,
         turn_s=table.turn,
+        explain=table.explain,
         stop=table.stop,
         chosen=_chosen(table),
     )

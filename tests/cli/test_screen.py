@@ -28,6 +28,33 @@ def test_a_node_that_is_slower_in_every_block_is_named(tmp_path: Path, slow: int
     assert again.stdout == told.stdout
 
 
+def test_a_node_on_which_work_fails_is_named_and_hides_nobody(tmp_path: Path) -> None:
+    screened(tmp_path / "runs" / "s", 3, failed={2: 7})
+    told = bakeoff("screen", "--of", "s", "--json", cwd=tmp_path)
+    assert told.returncode == 1, told.stderr
+    found = json.loads(told.stdout)
+    assert found["sick"] == ["node 2", "node 3"]
+    (failure,) = found["failures"]
+    assert (failure["node"], failure["trials"], failure["of"]) == ("node 2", 7, 7)
+    words = bakeoff("screen", "--of", "s", cwd=tmp_path)
+    assert "node 2: tinycnn failed in 7 of 7 trials" in words.stdout
+    assert "Warning" not in words.stderr
+
+
+def test_work_that_fails_on_several_nodes_names_nobody(tmp_path: Path) -> None:
+    screened(tmp_path / "runs" / "s", None, failed={1: 7, 2: 7})
+    told = bakeoff("screen", "--of", "s", cwd=tmp_path)
+    assert "tinycnn failed in 14 of 14 trials on node 1, node 2, which names nobody" in told.stdout
+    assert "Exclude" not in told.stdout
+
+
+def test_a_trial_that_failed_once_is_told_and_names_nobody(tmp_path: Path) -> None:
+    screened(tmp_path / "runs" / "s", None, failed={2: 1})
+    told = bakeoff("screen", "--of", "s", cwd=tmp_path)
+    assert told.returncode == 0, told.stdout
+    assert "tinycnn failed in 1 of 7 trials on node 2, which names nobody" in told.stdout
+
+
 def test_what_does_not_apply_to_a_screen_of_before_is_said(tmp_path: Path) -> None:
     screened(tmp_path / "runs" / "s", None)
     told = bakeoff("screen", "--of", "s", "--nodes", "8", "--until", "9 s", cwd=tmp_path)

@@ -17,9 +17,9 @@ NODES = ("cn1", "cn2", "cn3")
 WANTED = node_screen.Wanted("torch", "tinycnn", None, 6, "1 s")
 
 
-def planned(framework: str, platform: Platform) -> set[tuple[str, str, int, Any]]:
+def planned(framework: str, platform: Platform, *measures: str) -> set[tuple[str, str, int, Any]]:
     """Give workload, strategy, nodes and tier of every cell that would run."""
-    wanted = node_screen.Wanted(framework, "tinycnn", None, 6, "1 s")
+    wanted = node_screen.Wanted(framework, "tinycnn", None, 6, "1 s", measures)
     launcher: Any = SimpleNamespace(nodes=lambda *_: NODES)
     session = node_screen.session(wanted, platform, launcher)
     there = platform.model_copy(update={"nodes": len(NODES)})
@@ -50,6 +50,29 @@ def test_what_only_sends_screens_the_network_alone() -> None:
         ("point-to-point", "mpi", 2, None),
         ("all-reduce", "mpi", 3, None),
     }
+
+
+def test_what_is_asked_for_is_planned_alone() -> None:
+    platform = load_platform("mpi-cluster")
+    assert planned("torch", platform, "pairs", "memory") == {
+        ("triad", "none", 1, None),
+        ("point-to-point", "ddp", 2, None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("measures", "words"),
+    [
+        (("pair",), "Did you mean 'pairs'"),
+        (("together",), "names none of them"),
+        (("disk",), "can do nothing of disk"),
+    ],
+)
+def test_measures_that_would_screen_nothing_are_refused(
+    measures: tuple[str, ...], words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        planned("mpi", load_platform("mpi-cluster"), *measures)
 
 
 def test_two_nodes_are_refused() -> None:

@@ -15,8 +15,8 @@ from harness.analysis.read import read_results
 from harness.analysis.scaling.messages import interfaces
 from harness.launch.batch_script import Batch
 from harness.launch.launchers import slurm as queue
+from tests.engines import planted_nodes
 from tests.needs import framework
-from tests.quota import Quota
 from tests.smoke_studies import included
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -399,11 +399,8 @@ def test_the_walk_from_a_login_node_to_a_page_goes_as_its_document_says(site, sl
 @pytest.fixture
 def held_back(site):
     """Let the node h2 use a sixteenth of a core."""
-    quota = Quota()
-    quota.allow(0.06)
-    quota.take(*site.hosts.processes("h2"))
-    yield "h2"
-    quota.end()
+    with planted_nodes.held_back(site.hosts, "h2", 0.06):
+        yield "h2"
 
 
 def test_a_node_that_is_held_back_is_named_by_a_screen(site, held_back):

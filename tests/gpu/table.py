@@ -8,12 +8,23 @@ from functools import partial
 
 from tests.gpu.answer import Answer
 from tests.gpu.day import FRAMEWORKS, Day
-from tests.gpu.steps import ceilings, doctor, gate, nvml, probe, study, windows
+from tests.gpu.steps import (
+    ceilings,
+    doctor,
+    figures,
+    gate,
+    nvml,
+    observer,
+    plain,
+    probe,
+    study,
+    windows,
+)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that a GPU day shows; each takes less than ten minutes."""
+    """One thing that a GPU day shows; each takes less than eight minutes."""
 
     name: str
     shows: str
@@ -24,6 +35,7 @@ STEPS = (
     Step("doctor", "what is missing here and what would spoil numbers", doctor.look),
     Step("probe", "whether the probe finds the GPUs that nvidia-smi lists", probe.probe),
     Step("nvml", "whether the collector reads what nvidia-smi reads", nvml.read),
+    Step("observer", "what observing costs with GPUs to read", observer.cost),
     *(
         Step(
             f"gate-{name}",
@@ -40,12 +52,28 @@ STEPS = (
         )
         for session in ceilings.SESSIONS
     ),
-    Step("study", "the study frameworks, small, from start to page", study.run),
+    *(
+        Step(
+            f"study-{name}",
+            f"the study {name}, small, from start to page",
+            partial(study.run, study=name),
+        )
+        for name in study.STUDIES
+    ),
+    Step("figures", "utilisation by three conventions, energy, figures", figures.draw),
     *(
         Step(
             f"windows-{name}",
             f"whether the loop's windows around {name} are as long as the device's work",
             partial(windows.compare, framework=name),
+        )
+        for name in FRAMEWORKS
+    ),
+    *(
+        Step(
+            f"plain-{name}",
+            f"whether a timed step of {name} takes as long as in a plain script",
+            partial(plain.compare, framework=name),
         )
         for name in FRAMEWORKS
     ),

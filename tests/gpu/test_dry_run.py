@@ -74,12 +74,17 @@ def test_every_step_that_is_possible_is_done_once(rehearse: Rehearse, tmp_path: 
         "doctor": "ok",
         "probe": "ok",
         "nvml": "ok",
+        "observer": "ok",
         "gate-torch": "ok",
         "gate-jax": "not possible",
         "ceilings-device": "not possible",
-        "study": "ok",
+        "study-frameworks": "ok",
+        "study-transformers": "ok",
+        "figures": "ok",
         "windows-torch": "ok",
         "windows-jax": "not possible",
+        "plain-torch": "ok",
+        "plain-jax": "not possible",
     }
     assert code == 0
     assert "No module named 'jax'" in steps["gate-jax"]["reason"]
@@ -87,8 +92,9 @@ def test_every_step_that_is_possible_is_done_once(rehearse: Rehearse, tmp_path: 
     assert files == {
         *("summary.json", "summary.md", "evidence.tar.gz"),
         *("frameworks.html", "frameworks.run.tar.gz"),
+        *("transformers.html", "transformers.run.tar.gz", "figures.tar.gz"),
     }
-    again = rehearse(needs.framework("torch"), "nvml", "study")[1]
+    again = rehearse(needs.framework("torch"), "nvml", "study-frameworks")[1]
     assert again == steps
 
 

@@ -79,6 +79,14 @@ def test_a_framework_without_a_probe_is_not_probed(plan: Plan, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("probed")
+def test_a_study_that_explains_nothing_has_its_trials_alone(plan: Plan, tmp_path: Path) -> None:
+    bare = dataclasses.replace(plan, measure=dataclasses.replace(plan.measure, explain=False))
+    assert run(bare, tmp_path / "run") == ["trial-1"]
+    assert resume(tmp_path / "run", observer=Listener()).ok == 1
+    assert not RunPaths(tmp_path / "run").probe(plan.cells[0].key).root.exists()
+
+
+@pytest.mark.usefixtures("probed")
 def test_a_probe_that_fails_is_recorded_and_warned_of_and_stops_nothing(
     plan: Plan, tmp_path: Path
 ) -> None:

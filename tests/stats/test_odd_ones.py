@@ -86,6 +86,15 @@ def test_gaps_are_left_out() -> None:
     assert np.isfinite(found.deviation).all()
 
 
+def test_a_member_of_which_nothing_was_seen_is_not_named_and_hides_no_other() -> None:
+    table = fleet(np.random.default_rng(5))
+    table[0, 3] = np.nan
+    table[0, 7] -= 0.3
+    found = odd_ones(table, shuffles=199)
+    assert found.is_named[0, 7]
+    assert not found.is_named[0, 3]
+
+
 if __name__ == "__main__":
     import sys
 

@@ -15,27 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.analysis import numbers
+from harness.analysis.nodes.failures import Failure, failures
 from harness.analysis.nodes.fingerprint import Mismatch, mismatches
+from harness.analysis.nodes.sensors import read_otherwise
 from harness.analysis.results import Results
-from harness.analysis.timelines.hardware_use import in_units
 from harness.errors import UsageError
 from harness.stats.estimate import median_interval
 from harness.stats.odd_ones import ALPHA, FEWEST_BLOCKS, FEWEST_MEMBERS, OddOnes, odd_ones
+from harness.store.outcome import Ended
 from harness.units import counted, per_cent
 from harness.verdicts.results import CellResult, TrialResult
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SENSORS = (
-    *("clock", "memory clock", "temperature", "power, from its energy counter"),
-    *("held back by its quota", "stolen by the host", "cores used by other processes"),
-)
-"""Readings that may say why a node is slow, of all its cores, sensors and devices."""
 _PAIR = 2
-_APART, _LEAST = 0.1, {"%": 2.0, "": 0.05}
-"""So far must they be from the others': as a part of the larger, and at least, by unit."""
 
 
 @dataclass(frozen=True)
@@ -80,16 +74,19 @@ class Fleet:
     mismatches: tuple[Mismatch, ...]
     fingerprint: str
     """What the losses show, or why they show nothing."""
+    failures: tuple[Failure, ...] = ()
+    """The nodes on which trials failed."""
     together: tuple[Together, ...] = ()
     doubt: str = ""
     """Why no node can be named by its rates."""
 
     @property
     def sick(self) -> tuple[str, ...]:
-        """Name every node that is slower than the others, or whose losses differ."""
+        """Name every node that is slower than the others, fails, or whose losses differ."""
         slow = {one.node for one in self.rows if one.is_named and one.ratio < 1}
         wrong = {one.node for one in self.mismatches}
-        return tuple(node for node in self.nodes if node in slow | wrong)
+        failing = {one.node for one in self.failures if one.is_named}
+        return tuple(node for node in self.nodes if node in slow | wrong | failing)
 
     @property
     def all_alike(self) -> str:
@@ -141,7 +138,9 @@ def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
     doubt = _doubt(table)
     found = None if doubt else odd_ones(np.log(table))
     rows = tuple(
-        _row(names[node], one, np.log(table[at]), place, found, at, _sensors(trials, one, node))
+        _row(
+            names[node], one, np.log(table[at]), place, found, at, read_otherwise(trials, one, node)
+        )
         for at, one in enumerate(measures)
         for place, node in enumerate(numbers)
         if np.isfinite(table[at, place]).any()
@@ -152,6 +151,7 @@ def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
     wrong, fingerprint = mismatches(
         [(alone[key], trial, step, loss) for key, trial, _, step, loss in losses if key in alone]
     )
+    measured = {name for cell in results.cells if (name := _measure(cell)) is not None}
     return Fleet(
         nodes=tuple(names[one] for one in numbers),
         measures=measures,
@@ -160,6 +160,11 @@ def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
         rows=rows,
         mismatches=wrong,
         fingerprint=fingerprint,
+        failures=tuple(
+            one
+            for measure in sorted(measured)
+            for one in failures(measure, _ended(results, measure), names)
+        ),
         together=_together(results),
         doubt=doubt,
     )
@@ -172,6 +177,25 @@ def _measure(cell: CellResult) -> str | None:
     tier = cell.factors.get("tier")
     where = "pairs" if cell.scale.nodes == _PAIR else tier
     return f"{cell.workload}, {where}" if where else cell.workload
+
+
+def _ended(results: Results, measure: str) -> dict[int, dict[int, tuple[TrialResult, ...]]]:
+    """Give the trials that say of each node, by block, whether it can do a measure at all."""
+    own: dict[int, dict[int, TrialResult]] = {}
+    for cell in results.cells:
+        if _measure(cell) == measure:
+            own[cell.factors["node"]] = {
+                one.block: one
+                for one in cell.trials
+                if one.attempt == 1 and one.outcome != Ended.CANCELLED
+            }
+    if not measure.endswith("pairs"):
+        return {node: {at: (one,) for at, one in some.items()} for node, some in own.items()}
+    found: dict[int, dict[int, tuple[TrialResult, ...]]] = {}
+    for node, some in own.items():
+        before = own.get((node - 2) % max(own) + 1, {})
+        found[node] = {at: (some[at], before[at]) for at in some.keys() & before.keys()}
+    return found
 
 
 def _together(results: Results) -> tuple[Together, ...]:
@@ -253,34 +277,3 @@ def _row(
     named = found is not None and bool(found.is_named[at, place])
     p = 1.0 if found is None else float(found.p[at, place])
     return NodeMeasure(node, measure, middle, low, high, p, named, sensors if named else ())
-
-
-def _sensors(
-    trials: Mapping[tuple[str, int, int], TrialResult], measure: str, number: int
-) -> tuple[str, ...]:
-    """Say what was read on a node otherwise than on the others: the medians of trials' means."""
-    own: dict[tuple[str, str], list[float]] = {}
-    others: dict[tuple[str, str], list[float]] = {}
-    for (name, node, _), trial in trials.items():
-        if name == measure:
-            for sensor, mean in _read(trial).items():
-                (own if node == number else others).setdefault(sensor, []).append(mean)
-    said = []
-    for sensor in sorted(own.keys() & others.keys()):
-        here, there = float(np.median(own[sensor])), float(np.median(others[sensor]))
-        name, unit = sensor
-        apart = max(_APART * max(abs(here), abs(there)), _LEAST.get(unit, 0.0))
-        if abs(here - there) > apart:
-            here_words = f"{numbers.number(here)} {unit}".strip()
-            said.append(f"{name} {here_words} (others {numbers.number(there)})")
-    return tuple(said)
-
-
-def _read(trial: TrialResult) -> dict[tuple[str, str], float]:
-    """Average each kind of reading over a node's cores, sensors and devices."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for one in trial.readings:
-        if one.name in _SENSORS and one.scope != "observer":
-            mean, _, unit = in_units(one)
-            found.setdefault((one.name, unit), []).append(mean)
-    return {sensor: float(np.mean(some)) for sensor, some in found.items()}

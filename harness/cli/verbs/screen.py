@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 @click.option("--nodes", type=click.IntRange(3), help="How many; without it, all at hand.")
 @click.option("--framework", default="torch", show_default=True, help="What computes.")
 @click.option("--train", default="tinycnn", show_default=True, help="The network that is trained.")
+@click.option(
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="NAME",
+    help="Only train, compute, memory, disk, pairs or together; may be repeated.",
+)
 @click.option("--blocks", type=click.IntRange(1), default=6, show_default=True)
 @click.option("--until", default="1 s", show_default=True, help="How long each trial measures.")
 @click.option("--of", "run", metavar="RUN", help="Only judge a screen made before once more.")
@@ -88,6 +95,7 @@ def _exclude(found: Fleet) -> str:
 
 
 def _in_words(found: Fleet) -> Iterator[Part]:
+    from harness.analysis.nodes.failures import in_words
     from harness.units import per_cent, scaled
 
     ratio = {(one.node, one.measure): one for one in found.rows}
@@ -110,6 +118,7 @@ def _in_words(found: Fleet) -> Iterator[Part]:
             f"{counted(wrong.of, 'trial')} ({wrong.value!r}, others {wrong.expected!r}): silent "
             "corruption, or another processor. Do not use it."
         )
+    yield from in_words(found.failures)
     yield found.fingerprint
     for all_of in found.together:
         low, high = scaled(all_of.low, all_of.unit), scaled(all_of.high, all_of.unit)

@@ -52,7 +52,7 @@ def undivided(paths: RunPaths, plan: Plan) -> list[str]:
 
     Nor measured the ceilings that it had begun to.
     """
-    if plan.platform.is_simulated:
+    if plan.platform.is_simulated or not plan.measure.explain:
         return []
     return [
         cell.key
@@ -67,7 +67,7 @@ def disturbed(paths: RunPaths, plan: Plan) -> list[str]:
 
     At most so many times in all. What was disturbed then lies among what was interrupted.
     """
-    if plan.platform.is_simulated:
+    if plan.platform.is_simulated or not plan.measure.explain:
         return []
     made = traces_again(paths)
     again = {

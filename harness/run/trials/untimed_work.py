@@ -38,10 +38,13 @@ class UntimedWork:
     def before_trials(self) -> None:
         """Run each compiling cell once from empty caches, then probe each cell."""
         self._run_due(COLD, self._is_cold)
-        self._run_due(PROBE, untimed_jobs.probe_is_due)
+        if self._plan.measure.explain:
+            self._run_due(PROBE, untimed_jobs.probe_is_due)
 
     def after_trials(self) -> None:
         """Divide steps among layers, and measure what the machine can do at most."""
+        if not self._plan.measure.explain:
+            return
         self._divide_steps()
         if self._cells:
             ceilings = MachineCeilings(self._plan.platform.name, self._cells)

@@ -36,6 +36,8 @@ REFERENCES = {"tensorflow@1.15": "tensorflow1"}
 SIDES = {"keras": "tensorflow"}
 GIVEN = {"precision": "precision", "compile": "compiled", "sequence": "sequence"}
 """How a script calls what a factor says."""
+ON_GPUS = {"torch": {"device": "cuda"}, "jax": {}}
+"""What a script is told beside, where the factor `device` says gpu; JAX's finds one by itself."""
 OF_TEXTS = {"tinygpt", "gpt2-124m"}
 """What a framework's second script trains."""
 
@@ -44,7 +46,6 @@ def script(framework, name):
     """Name the plain script of a framework that trains a network."""
     kind = "_gpt_train" if name in OF_TEXTS else "_train"
     return REFERENCES.get(framework, framework) + kind
-
 
 def opened(framework, name, batch, chosen, strategy="none", environment=()):
     """Open the adapter, which joins other ranks; give it, and what makes our activity."""
@@ -70,7 +71,9 @@ def ours(*given):
 
 
 def plain(framework, name, batch, chosen):
-    given = {GIVEN[factor]: value for factor, value in chosen.items()}
+    given = {GIVEN[factor]: value for factor, value in chosen.items() if factor != "device"}
+    if chosen.get("device") == "gpu":
+        given.update(ON_GPUS[framework])
     module = importlib.import_module("tests.bench.reference." + script(framework, name))
     step = module.prepare(name, batch, **given)
     return step, step

@@ -1,4 +1,4 @@
-"""The cells of a GPU day: those of the study `frameworks`, small, on the GPU."""
+"""The cells of a GPU day: those of the studies `frameworks` and `transformers`, on the GPU."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from collections.abc import Mapping
 
 from tests.gpu.day import Day
 
-_ON_GPUS: Mapping[str, object] = {
-    "matrix.device": "gpu",
-    "matrix.batch": 64,
-    "measure.until": "5 s",
+_ON_GPUS: Mapping[str, Mapping[str, object]] = {
+    "frameworks": {"matrix.device": "gpu", "matrix.batch": 64, "measure.until": "3 s"},
+    "transformers": {
+        "matrix.workload": "gpt2-124m",
+        "matrix.device": "gpu",
+        "matrix.precision": "bf16",
+        "matrix.batch": 8,
+        "measure.trials": 6,
+        "measure.until": "3 s",
+    },
 }
+_TINY = {"frameworks": "tinycnn", "transformers": "tinygpt"}
+_SIZES = {"frameworks": "small", "transformers": "smoke"}
 _REHEARSED: Mapping[str, object] = {
-    "matrix.workload": "tinycnn",
     "matrix.threads": 1,  # several wait for each other where tests run side by side
     "measure.until": "0.5 s",
     "measure.reruns": 0,
@@ -21,14 +28,19 @@ _REHEARSED: Mapping[str, object] = {
 
 
 def selection(
-    day: Day, frameworks: tuple[str, ...], changed: Mapping[str, object] | None = None
+    day: Day,
+    frameworks: tuple[str, ...],
+    changed: Mapping[str, object] | None = None,
+    *,
+    study: str = "frameworks",
 ) -> list[str]:
     """Give the study and what narrows it, as every verb takes them."""
-    values = {**(_REHEARSED if day.is_dry else _ON_GPUS), **(changed or {})}
+    rehearsed = {"matrix.workload": _TINY[study], **_REHEARSED}
+    values = {**(rehearsed if day.is_dry else _ON_GPUS[study]), **(changed or {})}
     settings = [word for name, one in values.items() for word in ("--set", _setting(name, one))]
     narrower = ["--only", "compile=false"] if day.is_dry and "torch" in frameworks else []
     return [
-        *("frameworks", "--size", "smoke" if day.is_dry else "small"),
+        *(study, "--size", "smoke" if day.is_dry else _SIZES[study]),
         *("--platform", str(day.platform())),
         *("--only", f"framework={','.join(frameworks)}"),
         *narrower,

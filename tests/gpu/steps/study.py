@@ -1,4 +1,4 @@
-"""The study `frameworks`, small, on every framework of the interpreter: ranked on one page."""
+"""The studies `frameworks` and `transformers`, small, on every framework here: a page of each."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from tests.gpu.answer import Answer, NotPossible, Unfinished
 from tests.gpu.day import Day
 from tests.gpu.steps.cells import selection
 
-LIMIT_S = 540.0
-NAME = "frameworks"
+LIMIT_S = 470.0
+STUDIES = ("frameworks", "transformers")
 _NOT_PACKED = ("caches", "payload", "lock")
 """Of a run: what is large, or the same as in the checkout."""
 
 
-def run(day: Day) -> Answer:
-    """Run the study, or go on with it; keep its page and its files."""
+def run(day: Day, study: str) -> Answer:
+    """Run a study, or go on with it; keep its page and its files."""
     usable, reasons = day.frameworks()
     if not usable:
         raise NotPossible("; ".join(reasons))
-    place = day.work / "runs" / NAME
+    place = day.work / "runs" / study
     if (place / "run.json").is_file():
-        words = ["resume", NAME]
+        words = ["resume", study]
     else:
-        words = ["run", *selection(day, usable), "--name", NAME]
+        words = ["run", *selection(day, usable, study=study), "--name", study]
     try:
         done = day.bakeoff(*words, "--json", limit_s=LIMIT_S)
     except Unfinished as why:
         ended = len(trials(place))
         raise Unfinished(f"{why}: {ended} trials ended so far, the next call goes on") from None
-    if page := _keep(day, place):
-        shown = day.bakeoff("show", NAME, limit_s=60.0).out.splitlines()
+    if page := _keep(day, study, place):
+        shown = day.bakeoff("show", study, limit_s=60.0).out.splitlines()
     ends = Counter(one["outcome"] for one in trials(place))
     faults = [f"{number} trials {end}" for end, number in ends.items() if end != "ok"]
     is_stand_in = any(one["origin"] == "stand-in" for one in trials(place))
@@ -59,14 +59,14 @@ def trials(place: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text(encoding="utf-8")) for path in found]
 
 
-def _keep(day: Day, place: Path) -> bool:
+def _keep(day: Day, study: str, place: Path) -> bool:
     """Bring the page and the packed run into the top folder; False where there is no page."""
     page = place / "report.html"
     if not page.is_file():
         return False
-    shutil.copyfile(page, day.out / f"{NAME}.html")
-    with tarfile.open(day.out / f"{NAME}.run.tar.gz", "w:gz") as packed:
-        packed.add(place, NAME, filter=_packed)
+    shutil.copyfile(page, day.out / f"{study}.html")
+    with tarfile.open(day.out / f"{study}.run.tar.gz", "w:gz") as packed:
+        packed.add(place, study, filter=_packed)
     return True
 
 
