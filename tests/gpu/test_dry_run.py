@@ -102,7 +102,8 @@ def test_every_step_that_is_possible_is_done_once(rehearse: Rehearse, tmp_path: 
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_ceilings_are_measured_and_told(rehearse: Rehearse) -> None:
-    code, steps = rehearse(needs.framework("torch"), "ceilings-kernels")
+    # beside the stand-in for NVML nothing would count as measured
+    code, steps = rehearse(needs.framework("torch"), "ceilings-kernels", LD_LIBRARY_PATH="")
     assert (code, steps["ceilings-kernels"]["state"]) == (0, "ok")
     assert any(line.startswith("cpu-gemm-fp32: ") for line in steps["ceilings-kernels"]["lines"])
 

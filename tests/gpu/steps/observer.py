@@ -23,5 +23,7 @@ def cost(day: Day) -> Answer:
         f"of a second of CPU time {lost:.2%} is lost to it ({low:.2%} to {high:.2%})",
     ]
     is_dear = not day.is_dry and low > _MOST
-    faults = (f"observing costs {low:.2%} of CPU time at least, above {_MOST:.0%}",) if is_dear else ()
+    faults = (
+        (f"observing costs {low:.2%} of CPU time at least, above {_MOST:.0%}",) if is_dear else ()
+    )
     return Answer(tuple(lines), told, faults)
