@@ -67,7 +67,7 @@ def odd_ones(
     measures, members, blocks = table.shape
     data = table - np.nanmedian(table, axis=1, keepdims=True)
     scale = np.maximum(_TO_SIGMA * np.nanmedian(np.abs(data), axis=(1, 2)), _TINY)[:, None]
-    is_seen = np.isfinite(data).any(axis=2)
+    is_seen: Flags = np.asarray(np.isfinite(data).any(axis=2))
     deviation = _where(is_seen, np.nanmedian(_known(data, is_seen), axis=2))
     if members < FEWEST_MEMBERS or blocks < FEWEST_BLOCKS:
         nobody = np.zeros((measures, members), dtype=bool)

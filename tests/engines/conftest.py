@@ -157,7 +157,12 @@ def slurm(hosts: Hosts) -> Slurm:
 @pytest.fixture
 def open_mpi(hosts: Hosts) -> Callable[[], dict[str, str]]:
     program("mpirun", package="openmpi-bin")
-    return lambda: {
+    return lambda: mpi_variables(hosts)
+
+
+def mpi_variables(hosts: Hosts) -> dict[str, str]:
+    """Give what Open MPI has to be told of pretended hosts."""
+    return {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_plm_rsh_agent": hosts.ssh,

@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.bench.time_to_answer.judging import share
-from tests.engines.conftest import Site
+from tests.engines.conftest import Site, mpi_variables
 from tests.engines.hosts import Hosts, available
 from tests.engines.planted_nodes import Planted, corrupt, narrow, throttled
 
@@ -43,13 +43,13 @@ class Fault:
     """A kind of fault, and how it is screened for."""
 
     draw: Callable[[Random], Planted]
-    measures: tuple[str, ...]
+    words: tuple[str, ...]
+    """What stands behind `bakeoff screen --platform NAME`."""
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """What stands behind `bakeoff screen --platform NAME`."""
-        named = [word for one in self.measures for word in ("--measure", one)]
-        return (*named, "--until", "0.2 s")
+    def launcher(self) -> str:
+        """What starts the ranks: plain MPI is started by its own."""
+        return "mpirun" if "mpi" in self.words else "ssh"
 
 
 def nothing(draw: Random) -> Planted:
@@ -57,11 +57,14 @@ def nothing(draw: Random) -> Planted:
     return Planted("", lambda *_: nullcontext())
 
 
+_TRAINED = ("--measure", "train", "--until", "0.2 s")
+_SENT = ("--framework", "mpi", "--measure", "pairs", "--until", "0.2 s")
 FAULTS: Mapping[str, Fault] = {
-    "held back by its control group": Fault(throttled, ("train",)),
-    "a narrow cable": Fault(narrow, ("pairs",)),
-    "a bit of a weight turned over": Fault(corrupt, ("train",)),
-    "none": Fault(nothing, ("train", "pairs")),
+    "held back by its control group": Fault(throttled, _TRAINED),
+    "a narrow cable": Fault(narrow, _SENT),
+    "a bit of a weight turned over": Fault(corrupt, _TRAINED),
+    "none: training": Fault(nothing, _TRAINED),
+    "none: sending": Fault(nothing, _SENT),
 }
 Found = dict[str, Any]
 
@@ -80,13 +83,12 @@ def main(words: Sequence[str]) -> int:
     kept = OUT / f"{tested_code()}.jsonl"
     known = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     done = {(one["fault"], one["number"]) for one in known}
-    chosen = asked.fault or [name for name in FAULTS if name != "none"]
+    chosen = asked.fault or [name for name, fault in FAULTS.items() if fault.draw is not nothing]
     every = ((name, number) for number in range(1, asked.runs + 1) for name in chosen)
     left = [one for one in every if one not in done][: asked.more]
     if left:
         with TemporaryDirectory() as there, Hosts(Path(there), 3) as hosts:
             site = Site(hosts)
-            site.platform("ssh", hosts="h[1-3]", command=hosts.ssh)
             for name, number in left:
                 known.append(screened(site, name, number))
                 with kept.open("a", encoding="utf-8") as file:
@@ -102,6 +104,13 @@ def screened(site: Site, name: str, number: int) -> Found:
     draw = Random(f"{name}/{number}")
     fault, sick = FAULTS[name], draw.choice(site.hosts.nodes)
     planted = fault.draw(draw)
+    is_sick = fault.draw is not nothing
+    if fault.launcher == "ssh":
+        site.platform("ssh", hosts="h[1-3]", command=site.hosts.ssh)
+    else:
+        site.platform(
+            "mpirun", environment=mpi_variables(site.hosts), hosts="h[1-3]", ssh=site.hosts.ssh
+        )
     verb = (sys.executable, "-P", "-m", "harness.cli", "screen", "--platform", "there.toml")
     began, load = time.monotonic(), os.getloadavg()[0]
     with planted.plant(site.hosts, sick):
@@ -114,7 +123,7 @@ def screened(site: Site, name: str, number: int) -> Found:
         "fault": name,
         "number": number,
         "drawn": planted.words,
-        "sick": [sick] if name != "none" else [],
+        "sick": [sick] if is_sick else [],
         "named": answer["sick"],
         "seconds": seconds,
         "load": round(load, 1),
@@ -157,7 +166,7 @@ def table(found: Iterable[Found]) -> str:
         loads = [one["load"] for one in some]
         lines.append(
             f"| {name} | `{' '.join(FAULTS[name].words)}` "
-            f"| {share(right, of) if name != 'none' else '–'} | {share(wrong, of)} "
+            f"| {share(right, of) if some[0]['sick'] else '–'} | {share(wrong, of)} "
             f"| {median(seconds):.0f} ({max(seconds):.0f}) | {min(loads)} to {max(loads)} |"
         )
     return "\n".join([*lines, ""])
