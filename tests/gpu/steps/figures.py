@@ -35,8 +35,8 @@ def draw(day: Day) -> Answer:
             lines.append(f"{study}: no figure, as stand-ins measure nothing")
         told = {name: _table(day, study, name) for name in ("tokens", "energy")}
         measured[study] = told
-        lines += [f"{study}: {words}" for words in _of_tokens(told["tokens"])]
-        lines += [f"{study}: {words}" for words in _of_energy(told["energy"])]
+        lines += [f"{study}: {words}" for words in of_tokens(told["tokens"])]
+        lines += [f"{study}: {words}" for words in of_energy(told["energy"])]
     with tarfile.open(day.out / "figures.tar.gz", "w:gz") as packed:
         packed.add(folder, "figures")
     return Answer(tuple(lines), measured)
@@ -57,7 +57,8 @@ def _table(day: Day, study: str, name: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _of_tokens(rows: list[dict[str, Any]]) -> Iterator[str]:
+def of_tokens(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Say each cell's operations a second by each convention, as shares of the ceiling."""
     for row in rows:
         shares = [
             f"{name} {row[f'{name}_gflops']:,.0f} GFLOP/s"
@@ -68,7 +69,8 @@ def _of_tokens(rows: list[dict[str, Any]]) -> Iterator[str]:
         yield f"{row['cell']}: {row['tokens']:,.0f} tokens/s; {', '.join(shares)}"
 
 
-def _of_energy(rows: list[dict[str, Any]]) -> Iterator[str]:
+def of_energy(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Say what a sample took in each cell."""
     if not rows:
         yield "no energy was measured"
     for row in rows:
