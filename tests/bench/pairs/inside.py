@@ -47,6 +47,7 @@ def script(framework, name):
     kind = "_gpt_train" if name in OF_TEXTS else "_train"
     return REFERENCES.get(framework, framework) + kind
 
+
 def opened(framework, name, batch, chosen, strategy="none", environment=()):
     """Open the adapter, which joins other ranks; give it, and what makes our activity."""
     framework = framework.partition("@")[0]
