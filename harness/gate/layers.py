@@ -101,7 +101,8 @@ def layer(
     declared: Sequence[str] = (),
 ) -> TensorComparison:
     """Compare one layer's outputs, gradients and, of a batch norm, its running statistics."""
-    allowed = arithmetic.layer_tolerance(precision, summed(site, given.tensors["input"].shape[0]))
+    terms, is_chain = summed(site, given.tensors["input"].shape[0]), isinstance(site.layer, GELU)
+    allowed = arithmetic.layer_tolerance(precision, terms, is_chain=is_chain)
     if isinstance(site.layer, Dropout):
         fault = _dropout(site, given, made, allowed)
         return TensorComparison(0.0, None if fault is None else f"{site.path}: {fault}")

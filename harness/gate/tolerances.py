@@ -31,6 +31,9 @@ from the reference's state is held to the tolerance."""
 
 _FEW_ROUNDINGS = 4.0
 """An output is rounded after a product, again after a bias, a scale and a shift."""
+_ROUNDINGS_OF_A_CHAIN = 8.0
+"""A GELU multiplies its input with itself, adds, takes a hyperbolic tangent and multiplies again;
+all of it rounds where a framework computes in the narrow type, and once more in its slope."""
 _SUMMATION = 16.0
 """Blocked sums and Winograd's transforms lose a few bits more than a plain sum."""
 _DEPTH = 2.0
@@ -87,10 +90,11 @@ def _largest(values: Array) -> float:
     return float(max(np.max(values), -np.min(values)))
 
 
-def layer_tolerance(precision: str, terms: int) -> float:
+def layer_tolerance(precision: str, terms: int, *, is_chain: bool = False) -> float:
     """Give the tolerance of one layer's tensor whose items sum ``terms`` products."""
     rounding = ROUNDINGS[precision]
-    return _FEW_ROUNDINGS * rounding.stored + _SUMMATION * rounding.summed * math.sqrt(terms)
+    roundings = _ROUNDINGS_OF_A_CHAIN if is_chain else _FEW_ROUNDINGS
+    return roundings * rounding.stored + _SUMMATION * rounding.summed * math.sqrt(terms)
 
 
 def network_tolerance(precision: str, depth: int, terms: int) -> float:

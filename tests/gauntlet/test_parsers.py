@@ -27,6 +27,7 @@ _OTHERWISE = {
     "harness/gate/kept_parts": "this user's own cache, of files that are whole or not there",
     "harness/locks": "at most 256 bytes, and tests/gauntlet/attacks.py plants them",
     "harness/machine/share": "lines of the kernel's, which the machine's reader reads as well",
+    "harness/run/crowded": "a line of the kernel's, which the machine's reader reads as well",
     "harness/run/turns/memory": "lines of the kernel's, which the machine's reader reads as well",
     "harness/stats/power": "our own file",
     "harness/store/files": "the careful reader that others call",

@@ -92,6 +92,12 @@ def reference(
     )
 
 
+def in_order(workload: Training, expected: Gradients) -> list[str]:
+    """Name the gradients in the order in which their layers compute forward."""
+    order = [site.path for site in sites(workload.network)]
+    return sorted(expected.gradients, key=lambda name: order.index(name.rpartition("/")[0]))
+
+
 def is_smooth(network: Network) -> bool:
     """Tell whether a network has no kinks, and no masks: its gradients change little by little."""
     kinks = (isinstance(one.layer, (Dropout, LeakyReLU, MaxPool, ReLU)) for one in sites(network))
