@@ -7,7 +7,7 @@ gradients are computed here, once; with dropout they depend on the masks that a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,11 @@ def write_given(
     folders.put(writer, "first/input", pictures, "float32")
     folders.put(writer, "first/target", _targets(workload, name, batch), "float32")
     try:
-        start, first = _clipping(workload, batch, seed, initial, parts, shares, held)
+        start, first = _clipping(
+            workload,
+            initial,
+            lambda begun: _found(workload, batch, seed, begun, parts, shares, held),
+        )
     except NoStart as why:
         writer.close({"why": str(why)})
         return
@@ -126,15 +130,9 @@ def _write_reference(writer: Writer, number: int, found: Gradients) -> None:
 
 
 def _clipping(
-    workload: Training,
-    batch: int,
-    seed: int,
-    initial: Mapping[str, Array],
-    parts: int,
-    shares: int,
-    held: str,
+    workload: Training, initial: Mapping[str, Array], found: Callable[[Mapping[str, Array]], Start]
 ) -> tuple[Start, Gradients]:
-    """Draw a start from which gradients are clipped, if they ever are, and those of its update.
+    """Find a start from which gradients are clipped, if they ever are, and those of its update.
 
     From weights as small as training begins with they may be shorter than what they are clipped to.
     None is what training began with: a step that kept a copy of that would be right.
@@ -142,8 +140,7 @@ def _clipping(
     most = clip(workload.optimiser)
     for wider in _WIDER:
         weights = {name: -wider * one for name, one in initial.items() if name.endswith("/weight")}
-        begun = {**initial, **weights}
-        start = _found(workload, batch, seed, begun, parts, shares, held)
+        start = found({**initial, **weights})
         first = reference(workload, start, 1)
         if most is None or first.norm > _CLIPPED * most:
             break
