@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.errors import DamagedFile
-from harness.store.contained import MOST_EVENTS
-from harness.store.events.known_events import event_of
+from harness.store.events.known_events import first_rank_events
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.outcome import read_complete
 from harness.verdicts.asked_vs_ran import contradictions
@@ -55,7 +53,7 @@ def _ended(probe: TrialPaths) -> str:
 def _facts(trial: TrialPaths) -> dict[str, Any]:
     if not trial.files.exists(trial.outcome):
         return {}
-    stated = [event["facts"] for event in _events(trial) if event["event"] == "facts"]
+    stated = [event["facts"] for event in first_rank_events(trial) if event["event"] == "facts"]
     return dict(stated[0]) if stated else {}
 
 
@@ -64,19 +62,10 @@ def _first_step(cold: TrialPaths) -> float | None:
     if not cold.files.exists(cold.outcome):
         return None
     built_ns = None
-    for event in _events(cold):
+    for event in first_rank_events(cold):
         if event["event"] == "phase" and event["name"] == "build":
             built_ns = event["t"]
         if event["event"] == "window":
             elapsed_ns: int = event["end"] - (event["start"] if built_ns is None else built_ns)
             return elapsed_ns / 1e9
     return None
-
-
-def _events(trial: TrialPaths) -> Iterator[dict[str, Any]]:
-    """Read the first rank's events; lines that are damaged are left out."""
-    with suppress(DamagedFile):
-        for _, line in trial.files.lines(trial.events(0), MOST_EVENTS):
-            event = event_of(line)
-            if event is not None:
-                yield event

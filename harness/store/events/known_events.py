@@ -7,10 +7,14 @@ passed here finds in it what ``harness/worker/events.py`` promises, of the right
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
+from harness.errors import DamagedFile
+from harness.store.contained import MOST_EVENTS
 from harness.store.json_text import parse_line
+from harness.store.layout import TrialPaths
 from harness.store.typed import read
 
 _Number = float | None
@@ -95,6 +99,15 @@ def event_of(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return usable(event)
+
+
+def first_rank_events(trial: TrialPaths, most: int = MOST_EVENTS) -> Iterator[dict[str, Any]]:
+    """Read what the first rank said; what is damaged is left out, what came before it is whole."""
+    with suppress(DamagedFile):
+        for _, line in trial.files.lines(trial.events(0), most):
+            event = event_of(line)
+            if event is not None:
+                yield event
 
 
 def usable(event: Any) -> dict[str, Any] | None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import DamagedFile
 from harness.store.contained import MIB
-from harness.store.events.known_events import event_of
-from harness.store.layout import RunPaths, TrialPaths
+from harness.store.events.known_events import first_rank_events
+from harness.store.layout import RunPaths
 from harness.store.outcome import read_complete
 from harness.store.typed import read
 
@@ -72,7 +70,7 @@ def read_attribution(paths: RunPaths, cell_key: str) -> Attribution | str:
     if not how.is_ok:
         first_line = how.reason.partition("\n")[0].rstrip(".")
         return f"its step could not be attributed: {first_line or how.ended}"
-    return _joined(list(_events(trial)))
+    return _joined(list(first_rank_events(trial, MOST_READ)))
 
 
 def _joined(events: list[dict[str, Any]]) -> Attribution | str:
@@ -97,11 +95,3 @@ def _joined(events: list[dict[str, Any]]) -> Attribution | str:
     if any(abs(one - 1) > ROUNDED for one in sums):
         return "the events of its attribution are damaged: its shares do not add up"
     return Attribution(str(heads[0]["traced_by"]), step_s, parts, untraced_s)
-
-
-def _events(trial: TrialPaths) -> Iterator[dict[str, Any]]:
-    with suppress(DamagedFile):
-        for _, line in trial.files.lines(trial.events(0), MOST_READ):
-            event = event_of(line)
-            if event is not None:
-                yield event

@@ -6,15 +6,12 @@ each names the folder whose windows it was taken from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from harness.errors import DamagedFile
 from harness.store.contained import MIB
-from harness.store.events.known_events import event_of
+from harness.store.events.known_events import first_rank_events
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.typed import damage, read
 
@@ -86,7 +83,7 @@ def reached_in(trial: TrialPaths) -> tuple[Reached, ...]:
     found: list[Reached] = []
     head: dict[str, Any] | None = None
     best = 0.0
-    for event in (*_events(trial), {"event": "ceiling"}):
+    for event in (*first_rank_events(trial, _MOST_READ), {"event": "ceiling"}):
         if event["event"] == "window" and event["phase"] == "measure" and head is not None:
             took_ns = event["end"] - event["start"]
             if took_ns > 0 and head["work"]:
@@ -96,16 +93,6 @@ def reached_in(trial: TrialPaths) -> tuple[Reached, ...]:
                 found.append(Reached(head["kernel"], head["unit"], best, head.get("cache_bytes")))
             head, best = (event if "kernel" in event else None), 0.0
     return tuple(one for one in found if one.unit in (COMPUTE, MEMORY))
-
-
-def _events(trial: TrialPaths) -> Sequence[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    with suppress(DamagedFile):  # what was read before a fault is whole
-        for _, line in trial.files.lines(trial.events(0), _MOST_READ):
-            event = event_of(line)
-            if event is not None:
-                found.append(event)
-    return found
 
 
 @dataclass(frozen=True)
