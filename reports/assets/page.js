@@ -28,6 +28,10 @@
     try { localStorage.setItem('bakeoff-theme', theme); } catch { /* as above */ }
     paint();
   });
+  // Reports that are open side by side change together.
+  window.addEventListener('storage', ({ key, newValue }) => {
+    if (key === 'bakeoff-theme' && themes.includes(newValue)) { theme = newValue; paint(); }
+  });
   if (!themes.includes(theme)) theme = '';
   paint();
 

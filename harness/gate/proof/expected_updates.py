@@ -12,7 +12,9 @@ from harness.exact.passes import Pass
 from harness.exact.training import change_of, clipped, loss
 from harness.gate import tolerances
 from harness.gate.proof.start import Start
+from harness.gate.tensors import folders
 from harness.worker.gate.subject import stride
+from harness.worker.gate.tensors import Folder
 from harness.worker.network.layers import Dropout, LeakyReLU, MaxPool, Network, ReLU
 from harness.worker.network.rule import SequenceShape
 from harness.worker.network.shapes import couples_samples, sites
@@ -89,6 +91,19 @@ def reference(
         [one.statistics for one in passes],
         np.concatenate(sent_back),
         norm,
+    )
+
+
+def stored(given: Folder, number: int) -> Gradients:
+    """Read what was written beside a start."""
+    return Gradients(
+        {k: folders.array(v) for k, v in given.under(f"gradient/{number}/").items()},
+        given.about["sizes"][number - 1],
+        [
+            {k: folders.array(v) for k, v in given.under(f"statistic/{number}/{part}/").items()}
+            for part in range(given.about["parts"])
+        ],
+        folders.array(given.tensors[f"slopes/{number}"]),
     )
 
 

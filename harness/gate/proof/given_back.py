@@ -75,14 +75,18 @@ def learned(workload: Training, one: Update) -> list[str]:
     return [name for name in one.before if f"{name}/{moment}" in one.before]
 
 
-def following_update(last: Update, made: Folder) -> Update | None:
-    """Read the update that begins where the last one ended; None of code that takes none, and where
-    it left fp32: no start keeps it within.
+def following_update(last: Update, made: Folder, *, is_known: bool) -> Update | None:
+    """Read the update that begins where the last one ended; None of code that takes none.
 
-    How many were made is counted by the optimiser itself there, not loaded.
+    How many were made is counted by the optimiser itself there, not loaded. What float64 says of it
+    is finite where it ``is known``; elsewhere no start keeps it within what fp32 holds.
     """
     found = _after(made, last.number + 1)
-    if not found or not all(np.all(np.isfinite(values)) for values in found.values()):
+    lost = [name for name, values in found.items() if not np.all(np.isfinite(values))]
+    if lost and is_known:
+        words = f"after update {last.number + 1}, which follows another"
+        raise Untrained(f"{lost[0]} is not a number {words}")
+    if not found or lost:
         return None
     if lacking := sorted(set(last.after) - set(found)):
         raise Untrained(f"its state is incomplete: {lacking[0]} is missing")

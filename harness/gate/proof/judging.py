@@ -16,7 +16,7 @@ import numpy as np
 
 from harness.exact.layer import Array
 from harness.gate.proof import masks, narrow_weights
-from harness.gate.proof.expected_updates import Gradients, in_order, reference
+from harness.gate.proof.expected_updates import Gradients, in_order, reference, stored
 from harness.gate.proof.given_back import (
     following_update,
     further_updates,
@@ -47,7 +47,6 @@ from harness.gate.proof.running_variances import as_declared, refuse_uncorrected
 from harness.gate.proof.several_ranks import Ranks
 from harness.gate.proof.start import Start
 from harness.gate.proof.untrained import Untrained
-from harness.gate.tensors import folders
 from harness.plan.norm_parts import norm_parts
 from harness.worker.gate.tensors import Folder
 from harness.worker.network.precisions import precision_of
@@ -106,27 +105,17 @@ def judge(
             expected = reference(workload, start, one.number, drawn[-1])
             expected = as_declared(workload, expected, start, one, declared)
         else:
-            expected = as_declared(workload, _stored(given, one.number), start, one, declared)
+            expected = as_declared(workload, stored(given, one.number), start, one, declared)
             ranks.refuse_unlike(workload, expected)
         worst = max(worst, _compare(workload, precision, start, ranks, expected))
     for path, first in drawn[0].items() if drawn else ():
         if np.array_equal(first, drawn[-1][path]):
             raise Untrained(f"{path} drops the same values at every step")
-    if (following := following_update(updates[-1], made)) is not None:
-        _hold_following(workload, precision, given, following, len(start.batches[0]))
+    is_known = precision in TOLERANCES and bool(given.under(f"gradient/{updates[-1].number + 1}/"))
+    if (following := following_update(updates[-1], made, is_known=is_known)) is not None:
+        known = stored(given, following.number) if is_known else None
+        _hold_following(workload, precision, following, known, len(start.batches[0]))
     return Proved(len(updates), worst, precision in TOLERANCES)
-
-
-def _stored(given: Folder, number: int) -> Gradients:
-    return Gradients(
-        {k: folders.array(v) for k, v in given.under(f"gradient/{number}/").items()},
-        given.about["sizes"][number - 1],
-        [
-            {k: folders.array(v) for k, v in given.under(f"statistic/{number}/{part}/").items()}
-            for part in range(given.about["parts"])
-        ],
-        folders.array(given.tensors[f"slopes/{number}"]),
-    )
 
 
 def _masks(workload: Training, precision: str, start: Start, one: Update) -> dict[str, Array]:
@@ -236,11 +225,10 @@ def _hold_rule(workload: Training, name: str, one: Update, batch: int, precision
 
 
 def _hold_following(
-    workload: Training, precision: str, given: Folder, one: Update, batch: int
+    workload: Training, precision: str, one: Update, expected: Gradients | None, batch: int
 ) -> None:
     """Hold an update that begins where one ended: it shows what is kept beside a state."""
-    if precision in TOLERANCES and given.under(f"gradient/{one.number}/"):
-        expected = _stored(given, one.number)
+    if expected is not None:
         for name in reversed(in_order(workload, expected)):
             off = gradient_error(gradient_of(workload, name, one), expected, name, precision)
             if off > allowed(workload, precision):

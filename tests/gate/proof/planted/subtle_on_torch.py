@@ -31,6 +31,16 @@ COPIED = """            for module in self.network.modules():
                         x, own + (held - own).detach(), module.bias
                     )
 """
+SPOILT = """            usual, made = type(self.optimiser).step, []
+
+            def step():
+                usual(self.optimiser)
+                for p in self.network.parameters():
+                    p.data.mul_(float("nan") if made else 1.0)
+                made.append(True)
+
+            self.optimiser.step = step
+"""
 KEPT = OPTIMISER_STEP + "\n        for kept in self.optimiser.state.values():\n            "
 TOKENS = "    flat = output.flatten(0, 1), target.flatten()\n"
 SECOND = "the optimiser keeps another second moment of tokens/weight than its rule makes: 0.5 times"
@@ -202,6 +212,12 @@ FAULTS: dict[str, Fault] = {
         "training.py",
         (LOADED, LOADED + COPIED),
         "is wrong where an update follows another",
+    ),
+    "an update that follows another ends in no numbers": (
+        "tinygpt",
+        "training.py",
+        (LOADED, LOADED + SPOILT),
+        "is not a number after update 4, which follows another",
     ),
     "tables that do not decay": (
         "tinybert",
