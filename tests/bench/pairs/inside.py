@@ -89,14 +89,15 @@ def timed(step, wait, steps):
     return (time.perf_counter() - wall) / steps, (time.process_time() - cpu) / steps
 
 
-def compared(side, makers, chosen):
+def compared(side, makers, name, chosen):
     """List what only one of both computes, with the reason where it is known."""
+    explained = side.EXPLAINED + (side.EXPLAINED_OF_TEXTS if name in OF_TEXTS else ())
     seen = {kind: side.operations(makers[kind], chosen) for kind in ("ours", "plain")}
     found = []
     for kind, other in (("ours", "plain"), ("plain", "ours")):
         for what, count in sorted((seen[kind] - seen[other]).items()):
             line = kind + " " + what
-            whys = [why for pattern, why in side.EXPLAINED if re.match(pattern, line)]
+            whys = [why for pattern, why in explained if re.match(pattern, line)]
             found.append([kind, what, count, whys[0] if whys else None])
     return {"only": found, "shared": sum((seen["ours"] & seen["plain"]).values())}
 
@@ -109,7 +110,7 @@ def main(framework, name, batch, chosen, rounds, number):
     given = (framework, name, batch, chosen)
     makers = {"ours": lambda: ours(*given), "plain": lambda: plain(*given)}
     if not rounds:
-        return compared(side, makers, chosen)
+        return compared(side, makers, name, chosen)
     makers["again"] = makers["plain"]
     order = ORDERS[number % len(ORDERS)].split()
     made = {kind: makers[kind]() for kind in order}

@@ -1,6 +1,6 @@
-"""Train AlexNet or ResNet-50 in plain JAX on one synthetic batch, as fast as it can.
+"""Train a network of pictures in plain JAX on one synthetic batch, as fast as it can.
 
-    python jax_train.py {alexnet,resnet50} [--batch 16] [--precision bf16]
+    python jax_train.py {alexnet,resnet50,tinycnn} [--batch 16] [--precision bf16]
 
 It shares nothing with the harness: it is what the jax adapter is measured against.
 """
@@ -39,9 +39,9 @@ def conv(x, w, stride=1, pad=0):
     )
 
 
-def max_pool(x, pad=0):
+def max_pool(x, pad=0, size=3):
     pads = ((0, 0), (pad, pad), (pad, pad), (0, 0))
-    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), pads)
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, size, size, 1), (1, 2, 2, 1), pads)
 
 
 def dense(x, p):
@@ -145,10 +145,44 @@ def resnet50(params, stats, x, _key):
     return dense(x.mean((1, 2)), params["fc"]), new
 
 
+def init_tinycnn(key):
+    keys, params, stats = jax.random.split(key, 5), {}, {}
+    for number, (inputs, outputs) in enumerate(((3, 16), (16, 16), (16, 16), (16, 32)), start=1):
+        weights = kaiming(keys[number - 1], 3, inputs, outputs)
+        params[f"conv{number}"] = {"w": weights, "b": jnp.zeros(outputs)}
+        if number < 4:
+            params[f"bn{number}"], stats[f"bn{number}"] = make_norm(outputs)
+    return {**params, "fc": make_dense(keys[4], 32, 10)}, stats
+
+
+def tinycnn(params, stats, x, _key):
+    def shifted(number, x, stride=1, pad=((1, 1), (1, 1))):
+        p = params[f"conv{number}"]
+        kinds = ("NHWC", "HWIO", "NHWC")
+        y = lax.conv_general_dilated(
+            x, p["w"].astype(x.dtype), (stride, stride), pad, dimension_numbers=kinds
+        )
+        return y + p["b"].astype(x.dtype)
+
+    new = {}
+
+    def normed(number, x):
+        name = f"bn{number}"
+        y, new[name] = batch_norm(shifted(number, x), params[name], stats[name])
+        return y
+
+    x = max_pool(jax.nn.relu(normed(1, x)), size=2)
+    x = jax.nn.relu(x + normed(3, jax.nn.relu(normed(2, x))))
+    x = jax.nn.relu(shifted(4, x, 2, ((0, 1), (0, 1))))
+    return dense(x.mean((1, 2)), params["fc"]), new
+
+
 MODELS = {
     "alexnet": (init_alexnet, alexnet, 0.01, 5e-4),
     "resnet50": (init_resnet50, resnet50, 0.1, 1e-4),
+    "tinycnn": (init_tinycnn, tinycnn, 0.05, 1e-4),
 }
+TINY = {"tinycnn": (32, 10)}
 
 
 def prepare(name, batch, precision="fp32", whole=None, split=None):
@@ -157,6 +191,7 @@ def prepare(name, batch, precision="fp32", whole=None, split=None):
     ``whole`` and ``split`` say where several devices hold the state and the batch of all.
     """
     init, forward, rate, decay = MODELS[name]
+    size, classes = TINY.get(name, (224, 1000))
     rate = rate * batch / 256 if name == "resnet50" else rate
     jax.config.update("jax_default_matmul_precision", "float32" if precision == "fp32" else None)
 
@@ -183,8 +218,8 @@ def prepare(name, batch, precision="fp32", whole=None, split=None):
 
     @functools.partial(jax.jit, out_shardings=split)
     def draw_batch():
-        images = jax.random.normal(jax.random.key(2), (batch, 224, 224, 3))
-        return images, jax.random.randint(jax.random.key(3), (batch,), 0, 1000)
+        images = jax.random.normal(jax.random.key(2), (batch, size, size, 3))
+        return images, jax.random.randint(jax.random.key(3), (batch,), 0, classes)
 
     state = [begin()]
     images, labels = draw_batch()

@@ -1,6 +1,6 @@
-"""Train AlexNet or ResNet-50 in plain Keras on TensorFlow on one synthetic batch, fast.
+"""Train a network of pictures in plain Keras on TensorFlow on one synthetic batch, fast.
 
-    python keras_train.py {alexnet,resnet50} [--batch 16] [--precision bf16] [--compile]
+    python keras_train.py {alexnet,resnet50,tinycnn} [--batch 16] [--precision bf16] [--compile]
 
 It shares nothing with the harness: it is what the keras adapter is measured against. The step is
 the custom one of Keras' guides, which costs less than ``train_on_batch``.
@@ -17,8 +17,8 @@ import tensorflow as tf
 from keras import layers
 
 
-def conv(x, filters, size, stride=1, pad=0, bias=True):
-    same = stride == 1 and 2 * pad == size - 1
+def conv(x, filters, size, stride=1, pad=0, bias=True, same=False):
+    same = same or (stride == 1 and 2 * pad == size - 1)
     if pad and not same:
         x = layers.ZeroPadding2D(pad)(x)
     kaiming = keras.initializers.VarianceScaling(2.0, "fan_out", "untruncated_normal")
@@ -76,7 +76,20 @@ def resnet50(x):
     return dense(layers.GlobalAveragePooling2D()(x), 1000)
 
 
-MODELS = {"alexnet": (alexnet, 0.01, 5e-4), "resnet50": (resnet50, 0.1, 1e-4)}
+def tinycnn(x):
+    x = layers.MaxPooling2D(2, 2)(layers.ReLU()(norm(conv(x, 16, 3, pad=1))))
+    y = layers.ReLU()(norm(conv(x, 16, 3, pad=1)))
+    x = layers.ReLU()(layers.Add()([norm(conv(y, 16, 3, pad=1)), x]))
+    x = layers.ReLU()(conv(x, 32, 3, 2, same=True))
+    return dense(layers.GlobalAveragePooling2D()(x), 10)
+
+
+MODELS = {
+    "alexnet": (alexnet, 0.01, 5e-4),
+    "resnet50": (resnet50, 0.1, 1e-4),
+    "tinycnn": (tinycnn, 0.05, 1e-4),
+}
+TINY = {"tinycnn": (32, 10)}
 
 
 def prepare(name, batch, precision="fp32", compiled=False):
@@ -85,14 +98,15 @@ def prepare(name, batch, precision="fp32", compiled=False):
     if name == "resnet50":
         rate = rate * batch / 256
     keras.mixed_precision.set_global_policy("mixed_bfloat16" if precision == "bf16" else "float32")
-    inputs = keras.Input((224, 224, 3))
+    size, classes = TINY.get(name, (224, 1000))
+    inputs = keras.Input((size, size, 3))
     model = keras.Model(inputs, make(inputs))
     optimizer = keras.optimizers.SGD(rate, momentum=0.9)
     optimizer.build(model.trainable_variables)
     loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    images = tf.random.normal([batch, 224, 224, 3])
+    images = tf.random.normal([batch, size, size, 3])
     images = tf.cast(images, keras.mixed_precision.global_policy().compute_dtype)
-    labels = tf.random.uniform([batch], maxval=1000, dtype=tf.int32)
+    labels = tf.random.uniform([batch], maxval=classes, dtype=tf.int32)
 
     @tf.function(jit_compile=compiled, autograph=False)
     def step():

@@ -1,6 +1,6 @@
-"""Train AlexNet or ResNet-50 in plain PyTorch on one synthetic batch, as fast as it can.
+"""Train a network of pictures in plain PyTorch on one synthetic batch, as fast as it can.
 
-    python torch_train.py {alexnet,resnet50} [--batch 16] [--precision bf16] [--compile]
+    python torch_train.py {alexnet,resnet50,tinycnn} [--batch 16] [--precision bf16] [--compile]
 
 It shares nothing with the harness: it is what the torch adapter is measured against.
 """
@@ -91,7 +91,30 @@ class ResNet50(nn.Module):
         return self.fc(self.blocks(self.stem(x)).mean((2, 3)))
 
 
-MODELS = {"alexnet": (AlexNet, 0.01, 5e-4), "resnet50": (ResNet50, 0.1, 1e-4)}
+class TinyCNN(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16)
+        self.conv2, self.bn2 = nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16)
+        self.conv3, self.bn3 = nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16)
+        self.conv4 = nn.Conv2d(16, 32, 3, stride=2)
+        self.fc = nn.Linear(32, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.bn1(self.conv1(x)), inplace=True), 2)
+        y = F.relu(self.bn2(self.conv2(x)), inplace=True)
+        y = self.bn3(self.conv3(y))
+        y += x
+        x = F.relu(self.conv4(F.pad(F.relu(y, inplace=True), (0, 1, 0, 1))), inplace=True)
+        return self.fc(x.mean((2, 3)))
+
+
+MODELS = {
+    "alexnet": (AlexNet, 0.01, 5e-4),
+    "resnet50": (ResNet50, 0.1, 1e-4),
+    "tinycnn": (TinyCNN, 0.05, 1e-4),
+}
+TINY = {"tinycnn": (32, 10)}
 
 
 def prepare(name, batch, precision="fp32", compiled=False, device="cpu"):
@@ -127,9 +150,10 @@ def prepare(name, batch, precision="fp32", compiled=False, device="cpu"):
     scaler = torch.amp.GradScaler(device, enabled=precision == "fp16")
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
 
-    images = torch.randn(batch, 3, 224, 224, device=device)
+    size, classes = TINY.get(name, (224, 1000))
+    images = torch.randn(batch, 3, size, size, device=device)
     images = images.contiguous(memory_format=torch.channels_last)
-    labels = torch.randint(1000, (batch,), device=device)
+    labels = torch.randint(classes, (batch,), device=device)
 
     def step():
         optimizer.zero_grad(set_to_none=True)

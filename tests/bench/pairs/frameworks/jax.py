@@ -14,6 +14,8 @@ EXPLAINED = (
     (r"\w+ scatter f32\[4,11[34],", "a pad stops at the last row that a window reads"),
     (r"plain while ", "the script splits its random key in every step, dropout or not"),
     (r"ours while .*u32\[2\]", "a key is split at each dropout, by the script once for both"),
+)
+EXPLAINED_OF_TEXTS = (
     (r"\w+ reduce-window [fs]32\[1,\d+(,1)?\]", "ours counts the positions that are not masked"),
 )
 

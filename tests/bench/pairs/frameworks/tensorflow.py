@@ -20,6 +20,8 @@ EXPLAINED = (
     (r"plain Fill \['\(\)'\]", "a static graph starts backward from a one that it fills in"),
     (r"ours Cast \['\(\)'\]", OPTIMISER),
     (r"\w+ IdentityN ", "Keras passes all gradients through one, in the order of its variables"),
+)
+EXPLAINED_OF_TEXTS = (
     (r"ours Mul \['\(\)'\]", EPSILON),
     (r"ours (Sigmoid|SigmoidGrad) ", GELU),
     (r"plain (AddV2|Pow|Tanh|TanhGrad) \['\(\d+, \d+, (256|3072)\)'\]", GELU),

@@ -9,16 +9,17 @@ from torch.profiler import ProfilerActivity, profile
 
 VIEW = "a view computes nothing; what is copied for it is counted by itself"
 POSITIONS = "the first positions' rows are a view of their table; nanoGPT looks them up by number"
+COUNTS = "batch norms count batches, which nobody reads"
 EXPLAINED = (
-    (r"plain aten::add_ \[\[\], \[\], \[\]\]", "batch norms count batches, which nobody reads"),
+    (r"plain aten::add_ \[\[\], \[\], \[\]\]", COUNTS),
+    (r"plain node aten\.(add\.Tensor|copy_\.default) \[\]", COUNTS),
+)
+EXPLAINED_OF_TEXTS = (
     (r"\w+ aten::(flatten|narrow|select|slice|split\w*|unflatten|view) ", VIEW),
     (r"ours aten::(slice_backward|copy_) \[\[\d+, (64|768)\], \[", POSITIONS),
     (r"plain aten::(arange|resize_|index_select|embedding\w*) ", POSITIONS),
     (r"plain aten::(to|_to_copy|copy_|empty\w*) \[(\[\](, )?)+\]", POSITIONS),
-    (
-        r"plain aten::add \[\[\], \[\], \[\]\]",
-        "torch's clipping adds 1e-6 to the norm",
-    ),
+    (r"plain aten::add \[\[\], \[\], \[\]\]", "torch's clipping adds 1e-6 to the norm"),
 )
 
 
