@@ -73,6 +73,12 @@ def note(part: Part) -> None:
     say(part, err=True)
 
 
+def near(path: Path) -> Path:
+    """Give a path relative to the current directory, if it lies below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def emit_data(data: str | bytes) -> None:
     """Print for a program, as it is; on a terminal nothing in a text steers that."""
     if isinstance(data, str) and sys.stdout.isatty():

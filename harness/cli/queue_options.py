@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.output import emit_json, note
+from harness.cli.output import emit_json, near, note
 from harness.errors import UsageError
 from harness.units import counted
 
@@ -116,12 +116,13 @@ def hand_over(
     _require_nodes(queue.free(plan.platform), wanted)
     _refuse_dear(most, max_node_hours, ", each time the jobs run,")
     paths = RunPaths(lay_out())
-    with once_there_is_space(f"go on with `bakeoff resume {paths.root} --detach`"):
+    name = near(paths.root)
+    with once_there_is_space(f"go on with `bakeoff resume {name} --detach`"):
         submitted = queue.submit(paths, plan.platform, wanted)
     note(f"Submitted: {', '.join(one.job for one in submitted)}.")
     note(
-        f"Next: bakeoff status {paths.root}, bakeoff cancel {paths.root}, "
-        f"and where trials are left: bakeoff resume {paths.root} --detach"
+        f"You may log out. Next: bakeoff status {name}, bakeoff watch {name}, "
+        f"bakeoff cancel {name}, and where trials are left: bakeoff resume {name} --detach"
     )
     if as_json:
         jobs = tuple(SubmittedJob(one.number, one.job, one.nodes) for one in submitted)
@@ -173,8 +174,8 @@ def _leave_running(lay_out: Callable[[], Path], *, as_json: bool) -> None:
     from harness.store.layout import RunPaths
 
     paths = RunPaths(lay_out())
-    log = detached.start(paths)
-    note(f"At work without a terminal; you may log out. What it says: {log}")
-    note(f"Next: bakeoff status {paths.root}, bakeoff watch, or bakeoff cancel {paths.root}")
+    log, name = detached.start(paths), near(paths.root)
+    note(f"At work without a terminal; you may log out. What it says: {near(log)}")
+    note(f"Next: bakeoff status {name}, bakeoff watch {name}, or bakeoff cancel {name}")
     if as_json:
         emit_json(HandedOver(paths.root, (), next=f"bakeoff status {paths.root} --wait"))

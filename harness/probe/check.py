@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from harness.errors import UsageError
+from harness.launch.contract import Launcher
 from harness.platform.platform import Platform
 from harness.platform.sources import hardware_leaves
 from harness.probe.probe import MachineReadings, profile
@@ -70,6 +73,21 @@ def is_other_machine(claimed: Platform, seen: MachineReadings) -> str | None:
     if node.cpu and machine.cpu_model and not _alike(node.cpu, machine.cpu_model):
         return f"its CPU is {node.cpu}, and here is {machine.cpu_model}"
     return None
+
+
+def names_login_node(
+    claimed: Platform, launcher: Launcher, environ: Mapping[str, str]
+) -> str | None:
+    """Name this host, where a queue has the nodes that the profile describes and this is none."""
+    if not hasattr(launcher, "script"):
+        return None
+    host = socket.gethostname()
+    try:
+        given = launcher.nodes(claimed.launcher.settings, environ)
+    except UsageError:  # no allocation
+        return host
+    own = host.partition(".")[0]
+    return None if own in {name.partition(".")[0] for name in given} else host
 
 
 def unsourced(claimed: Platform) -> list[str]:

@@ -16,6 +16,7 @@ from harness.locks import Holder
 from harness.run.unattended import detached
 from harness.store.layout import RunPaths
 from tests.cli.command import bakeoff
+from tests.runs import RecordedCell, Recording, write_run
 
 STUDY = """
 title = "Left alone"
@@ -38,7 +39,8 @@ def leave(tmp_path: Path):
         (tmp_path / "study.toml").write_text(STUDY.format(until=until, trials=trials), "utf-8")
         told = bakeoff("run", "study.toml", "--detach", "--name", "left", cwd=tmp_path)
         assert told.returncode == 0, told.stderr
-        assert "you may log out" in told.stderr
+        assert "you may log out. What it says: runs/left/jobs/0.log\n" in told.stderr
+        assert "Next: bakeoff status runs/left, bakeoff watch runs/left, or" in told.stderr
 
     return start
 
@@ -70,6 +72,30 @@ def test_a_lock_that_names_somebody_else_ends_nobody(tmp_path) -> None:
             detached.end(paths)
         assert other.poll() is None
         other.kill()
+
+
+def test_before_its_first_trial_a_run_is_seen_with_who_works_on_it(tmp_path) -> None:
+    paths = RunPaths(write_run(tmp_path, [RecordedCell()], Recording(trials=0)))
+    (paths.root / "cells").mkdir()
+    once = ("watch", str(paths.root), "--once")
+    said = " ".join(bakeoff(*once, cwd=tmp_path).stdout.split())
+    assert "nobody is at work on this run: see `bakeoff status`" in said
+    paths.job_log(1).parent.mkdir()
+    with paths.lock.open("w") as lock:
+        assert locks.take(lock)
+        json.dump(asdict(Holder(7, "h1")), lock)
+        lock.flush()
+        said = " ".join(bakeoff(*once, cwd=tmp_path).stdout.split())
+    assert "No trial has begun yet: networks are examined first." in said
+    assert "At work: the bakeoff process 7 on h1. What it says:" in said
+
+
+def test_a_run_says_that_cells_are_left_out_of_it(tmp_path) -> None:
+    more = 'device = ["cpu", "gpu"]\n[measure]'
+    study = STUDY.format(until="2 steps", trials=1).replace("[measure]", more)
+    (tmp_path / "study.toml").write_text(study, "utf-8")
+    told = bakeoff("run", "study.toml", "--detach", "--name", "left", cwd=tmp_path)
+    assert "Left out: 1 cell; why: `bakeoff plan` of the same.\n" in told.stderr
 
 
 def test_what_divides_a_queues_jobs_is_refused_without_a_queue(tmp_path) -> None:

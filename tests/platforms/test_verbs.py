@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,37 @@ def test_a_claim_that_differs_is_shown_with_the_fact(tmp_path: Path) -> None:
     assert checked.returncode == 1
     assert "node.cores  4096; here: " in checked.stdout
     assert "1 of 1 claims differ from this machine." in checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "compared"),
+    [
+        (None, [], False),
+        ("cn[01-02]", [], False),  # salloc's shell is on the login node still
+        (socket.gethostname().partition(".")[0], [], True),
+        (None, ["--here"], True),
+    ],
+)
+def test_claims_about_compute_nodes_are_not_held_against_the_login_node(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: str | None,
+    more: list[str],
+    compared: bool,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+    if given is not None:
+        monkeypatch.setenv("SLURM_JOB_NODELIST", given)
+    (tmp_path / "platforms").mkdir()
+    (tmp_path / "platforms" / "ours.toml").write_text(
+        'title = "x"\nextends = "slurm-cluster"\n[node]\ncores = 4096\n'
+    )
+    checked = CliRunner().invoke(command, ["check", "ours", *more])
+    assert ("4096; here: " in checked.output) == compared
+    assert (
+        "On a node of an allocation: bakeoff platforms check ours" in checked.output
+    ) != compared
 
 
 def test_a_profile_starts_from_a_close_relative(tmp_path: Path, monkeypatch) -> None:

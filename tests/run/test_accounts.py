@@ -49,7 +49,7 @@ def test_a_queue_without_accounts_says_so(tmp_path: Path, monkeypatch: pytest.Mo
         "r", total=4, done=2, ok=2, left=2, attempts=2, counts="2/4", queued=0, jobs=(job,)
     )
     assert in_words(replace(said, accounts=str(told.value)))[1:] == [
-        "  job 7, 1 node: gone; 2 trials left",
+        "  job 7, 1 node: no longer in the queue; 2 trials left",
         "How jobs ended is not known: sacct ended with 1: accounting storage is disabled",
         "Nobody is at work on it. To go on: bakeoff resume r --detach",
     ]

@@ -57,6 +57,11 @@ def test_jobs_that_slurm_has_forgotten_are_no_error(program) -> None:
     assert queue.states(SLURM, JOBS) == {"8": JobState("PENDING", "0:00", "Priority")}
 
 
+def test_a_job_that_runs_is_given_no_reason(program) -> None:
+    program("squeue", "echo '7 RUNNING 1:53 None'")
+    assert queue.states(SLURM, JOBS) == {"7": JobState("RUNNING", "1:53", "")}
+
+
 @pytest.mark.parametrize("says", ["Unable to contact slurm controller", ""])
 def test_a_queue_that_does_not_answer_is_not_taken_for_an_empty_one(program, says: str) -> None:
     program("squeue", f"echo '{says}' >&2", "exit 1")

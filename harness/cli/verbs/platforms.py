@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,21 +49,23 @@ def check(name: str, here: bool, as_json: bool) -> int:
     The exit code is 1 if a claim differs from what this machine shows.
     """
     from harness.platform.platform import load_platform
-    from harness.probe.check import compare, is_other_machine, tally, unsourced
+    from harness.probe.check import compare, is_other_machine, names_login_node, tally, unsourced
     from harness.probe.probe import look
     from harness.ranks.nodes import launcher
 
     platform = load_platform(name)
-    launcher(platform)
+    queue = launcher(platform)
     seen = look()
     other = None if here else is_other_machine(platform, seen)
+    login = None if here or other else names_login_node(platform, queue, os.environ)
     checked = Checked(
         name=platform.name,
         tried=platform.tried,
         other_machine=other,
+        login_node=login,
         values=dict(tally(platform)),
         unsourced=unsourced(platform),
-        compared=compare(platform, seen) if other is None else [],
+        compared=compare(platform, seen) if other is login is None else [],
     )
     emit(checked, lambda: _in_words(checked, platform), as_json=as_json)
     return 1 if checked.differing else 0
@@ -76,6 +79,8 @@ class Checked:
     tried: bool
     other_machine: str | None
     """Why this is another machine, whose claims cannot be compared here."""
+    login_node: str | None
+    """This host, where it is of that machine but none of its compute nodes."""
     values: Mapping[str, int]
     """How many are measured, declared and unknown."""
     unsourced: Sequence[str]
@@ -99,6 +104,12 @@ def _in_words(checked: Checked, platform: Platform) -> Iterator[Part]:
         yield f"No source is given for: {', '.join(checked.unsourced)}."
     if checked.other_machine is not None:
         yield f"This is another machine: {checked.other_machine}. Its claims were not compared."
+        return
+    if checked.login_node is not None:
+        yield (
+            f"Its claims are about compute nodes, and {checked.login_node} is none, so they were "
+            f"not compared. On a node of an allocation: bakeoff platforms check {checked.name}"
+        )
         return
     if platform.binding.memory != "any" and shutil.which("numactl") is None:
         yield (

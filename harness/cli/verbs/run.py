@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.output import emit, note
+from harness.cli.output import emit, near, note
 from harness.cli.partner_options import refuse_without
 from harness.cli.queue_options import hand_over, queue_options
 from harness.cli.study_options import Selection, place, study_options
+from harness.units import counted
 
 if TYPE_CHECKING:
     from harness.plan.plan import Plan
@@ -59,7 +59,7 @@ def command(
     if create_environments:
         create_missing(plan)
     guess = estimate(plan)
-    note("\n".join([headline(plan, guess), *notes(plan, guess, known(plan))]))
+    note("\n".join([headline(plan, guess), *_left_out(plan), *notes(plan, guess, known(plan))]))
     root, numbered = place(name, plan), name is None
     if detach:
         hand_over(
@@ -83,6 +83,12 @@ def command(
             ensure=ensure,
         )
     return conclude(result, as_json=as_json)
+
+
+def _left_out(plan: Plan) -> list[str]:
+    """Say that cells were asked for which do not run; why takes a table."""
+    many = len(plan.holes)
+    return [f"Left out: {counted(many, 'cell')}; why: `bakeoff plan` of the same."] if many else []
 
 
 def create_missing(plan: Plan) -> None:
@@ -122,7 +128,7 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
     code = 1
     if result.done:
         page = RunPaths(result.run).report
-        then = f"make the page with `bakeoff report {_near(result.run)}`"
+        then = f"make the page with `bakeoff report {near(result.run)}`"
         with once_there_is_space(then), staying_the_same(result.run, result.made):
             written = write_page([result.run], page)
             results, evidence = written.results, written.evidence
@@ -130,9 +136,9 @@ def conclude(result: SessionResult, *, as_json: bool, is_shown: bool = True) -> 
         known_noise.learn(results)
         code = 1 if shortcomings(results, lost=result.total - result.ok) else 0
         summary_fields = {"run": result.run, "report": page, **vars(summary(results, evidence))}
-        more = f"Report: {_near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
+        more = f"Report: {near(page)}        Next: bakeoff show, bakeoff sql, bakeoff compare"
         if not is_shown:
-            note(f"Report: {_near(page)}")
+            note(f"Report: {near(page)}")
         else:
             words = in_words(results, evidence=evidence)
             emit(summary_fields, lambda: ["", words, more], as_json=as_json)
@@ -146,20 +152,14 @@ def _how_it_went(result: SessionResult) -> str:
     if result.skipped:
         words.append(f"{result.skipped} skipped, because their cell cannot succeed")
     if result.interrupted:
-        return f"Stopped: {', '.join(words)}. To go on: bakeoff resume {_near(result.run)}"
+        return f"Stopped: {', '.join(words)}. To go on: bakeoff resume {near(result.run)}"
     if result.waiting:
         words.append(f"{result.waiting} left, because too few nodes answer")
     if result.lost:
         words.append(f"{result.lost} left, because their nodes failed again and again")
     if result.waiting or result.lost:
-        return f"Incomplete: {', '.join(words)}. To go on: bakeoff resume {_near(result.run)}"
+        return f"Incomplete: {', '.join(words)}. To go on: bakeoff resume {near(result.run)}"
     if result.failed or result.skipped:
-        retry = f"bakeoff resume {_near(result.run)} --retry-failed"
+        retry = f"bakeoff resume {near(result.run)} --retry-failed"
         return f"Done: {', '.join(words)}. To try what failed again: {retry}"
     return f"Done: {', '.join(words)}."
-
-
-def _near(path: Path) -> Path:
-    """Give a path relative to the current directory, if it lies below it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -187,7 +187,7 @@ def in_words(status: RunStatus) -> list[str]:
     lines = [f"{status.run}: {status.counts}."]
     lines += [f"  ! {one}" for one in status.damaged]
     for one in status.jobs:
-        state = one.state.lower()
+        state = "no longer in the queue" if one.state == GONE else one.state.lower()
         if one.elapsed:
             state += f" {'after' if one.ended else 'for'} {one.elapsed}"
             state += f", {one.why}" if one.why else ""

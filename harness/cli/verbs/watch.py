@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.output import emit_json, visible
+from harness.cli.output import emit_json, near, visible
 from harness.errors import RunError
 from harness.store.events.running_trial import TrialProgress
 from harness.units import per_cent
@@ -177,7 +177,7 @@ class Watcher:
 
         standing, nodes = self.look()
         if standing is None:
-            return Text("No trial has begun yet.")
+            return Text(visible(_before_any(self._paths)))
         lines: list[RenderableType] = [Text(visible(_headline(standing)), style="bold")]
         lines += [_node_drawn(node, readings) for node, readings in nodes.items()]
         if not nodes:
@@ -185,6 +185,17 @@ class Watcher:
         if opening.holder(self._paths) is None:
             lines.append(Text("Nobody is at work on this run: this is the last that it said."))
         return Group(*lines)
+
+
+def _before_any(paths: RunPaths) -> str:
+    """Say who is at work before the first trial begins, and where that is told."""
+    from harness.store.run_directory import opening
+
+    holder, logs = opening.holder(paths), paths.job_log(0).parent
+    if holder is None:
+        return "No trial has begun yet, and nobody is at work on this run: see `bakeoff status`."
+    told = f" What it says: {near(logs)}/." if logs.is_dir() else ""
+    return f"No trial has begun yet: networks are examined first. At work: {holder}.{told}"
 
 
 def _node(path: Path) -> str:

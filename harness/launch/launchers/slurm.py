@@ -37,6 +37,7 @@ TRIED_ALONE = tuple(one for one in _ASKED if one != "partition")
 JOB_IS_OVER = ("Invalid job id", "already completing or completed")
 """What squeue and scancel say of a job that has ended, or that Slurm knows no more."""
 _MOST_RESTARTS = 3
+_NO_REASON = "None"
 _PAIR = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 _PARTITION = re.compile(
     r"(?P<name>[^|*]+)(?P<default>\*?)\|(?P<state>\w+)\|(?P<limit>[^|]+)"
@@ -190,7 +191,7 @@ def read_states(printed: str) -> dict[str, JobState]:
         name, word, elapsed, *why = words
         job, _, part = name.partition("_")
         if job not in found or part.isdigit():  # a part that runs says more than those that wait
-            found[job] = JobState(word, elapsed, " ".join(why))
+            found[job] = JobState(word, elapsed, " ".join(why).removeprefix(_NO_REASON))
     return found
 
 
