@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from harness.analysis import numbers
 from harness.analysis.context.interval_words import in_words
 from harness.analysis.context.machine_words import header
 from harness.analysis.results import Results
 
 
-def caption(results: Results, title: str, *more: str) -> str:
-    """Say what is shown, on what it was measured, from how many trials, with which intervals."""
+def caption(results: Results, title: str, *more: str, has_ratios: bool = False) -> str:
+    """Say what is shown, on what it was measured, from how many trials, with which intervals.
+
+    ``has_ratios`` adds to what ratios are, and how surely.
+    """
     shown = f"{title} ({'; '.join(more)})" if more else title
-    said = (shown, "; ".join(header(results)), _trials(results), intervals(results))
+    said = [shown, "; ".join(header(results)), _trials(results), intervals(results)]
+    said += [_ratios(results)] if has_ratios else []
     simulated = "Simulated: no machine was measured" if results.is_simulated else ""
     return " ".join(f"{one}." for one in (*said, simulated) if one)
 
@@ -22,6 +27,28 @@ def _trials(results: Results) -> str:
     return (
         f"n = {counts[0]}" + (f" to {counts[-1]}" if len(counts) > 1 else "") + " trials per cell"
     )
+
+
+def _ratios(results: Results) -> str:
+    """Name the reference of each workload, and the level at which intervals of ratios hold."""
+    compared = [one for one in results.rankings if one.reference]
+    named: dict[str, list[str]] = {}
+    for one in compared:
+        if one.reference:
+            named.setdefault(one.name(one.reference), []).append(one.workload)
+    if not named:
+        return ""
+    names = next(iter(named))
+    if len(named) > 1:
+        names = ", ".join(f"{name} ({', '.join(of)})" for name, of in named.items())
+    said = f"Reference: {names}; ratios are paired within blocks"
+    every = [cell.comparison for one in compared for cell in one.cells if cell.comparison]
+    levels = [one.interval.level for one in every if one.interval]
+    of = " of each workload" if len(compared) > 1 else ""
+    sure = (
+        f"their intervals{of} hold together with {numbers.number(100 * min(levels, default=0))} %"
+    )
+    return f"{said}, {sure}" if levels else said
 
 
 def intervals(results: Results) -> str:

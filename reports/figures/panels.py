@@ -11,10 +11,12 @@ from reports.charts.bars import top_of
 from reports.charts.colours import colour_of
 from reports.charts.dots import Axes, axes_of
 from reports.charts.svg import element, log_ticks, text, ticks
+from reports.figures.row_words import drawn as words_drawn
+from reports.figures.row_words import more_height, set_alike
 
 _ROW, _HEAD, _FOOT = 34.0, 24.0, 22.0
 _BAR, _MIDDLE = 10.0, 24.0
-"""How high a bar is, and where in its row its middle lies: below the words."""
+"""How high a bar is, and where in its row its middle lies: below a line of words."""
 _ROOM = 46.0
 """What a number below an axis needs."""
 
@@ -26,12 +28,12 @@ def ranked(ranking: Ranking, colours: Mapping[str, int], width: float) -> Panel:
     """Draw each cell's rate as a bar from zero, its words above it."""
     cells = [cell for cell in (*ranking.cells, *ranking.set_aside) if cell.rate]
     scale = width / top_of([cell.rate for cell in cells if cell.rate])
-    drawn = [_heading(ranking)]
-    for row, cell in enumerate(cells):
+    words = set_alike([(_named(ranking, cell), _rated(cell)) for cell in cells], width)
+    drawn, top = [_heading(ranking)], _HEAD
+    for cell, lines in zip(cells, words, strict=True):
         assert cell.rate is not None
-        top = _HEAD + row * _ROW
-        value, interval = numbers.estimate(cell.rate)
-        drawn += _words(_named(ranking, cell), f"{value} {interval}{_compared(cell)}", top, width)
+        drawn += words_drawn(lines, top, width)
+        top += more_height(lines)
         kind = f"s{colour_of(colours, cell.run, cell.framework)}"
         kind += "" if cell.is_comparable else " faint"
         middle = top + _MIDDLE
@@ -42,14 +44,16 @@ def ranked(ranking: Ranking, colours: Mapping[str, int], width: float) -> Panel:
         if cell.rate.interval:
             ends = (cell.rate.interval.low * scale, cell.rate.interval.high * scale)
             drawn += _whisker(*ends, middle)
-    return "".join(drawn), width, _HEAD + len(cells) * _ROW
+        top += _ROW
+    return "".join(drawn), width, top
 
 
-def _compared(cell: CellResult) -> str:
+def _rated(cell: CellResult) -> str:
+    value, interval = numbers.estimate(cell.rate)
     compared = cell.comparison
     if compared is None or compared.answer == "reference" or compared.ratio is None:
-        return ""
-    return f"  {numbers.ratio(compared.ratio, compared.interval)} ×"
+        return f"{value} {interval}"
+    return f"{value} {interval}  {numbers.ratio(compared.ratio, compared.interval)} ×"
 
 
 def _named(ranking: Ranking, cell: CellResult) -> str:
@@ -60,10 +64,6 @@ def _named(ranking: Ranking, cell: CellResult) -> str:
 def _heading(ranking: Ranking) -> str:
     context = f", {ranking.context}" if ranking.context else ""
     return text(0, 12, f"{ranking.workload}{context} ({ranking.unit})", class_="soft")
-
-
-def _words(left: str, right: str, top: float, width: float) -> list[str]:
-    return [text(0, top + 14, left), text(width, top + 14, right, text_anchor="end")]
 
 
 def _whisker(low: float, high: float, middle: float) -> list[str]:
@@ -81,12 +81,13 @@ def scattered(ranking: Ranking, colours: Mapping[str, int], width: float) -> Pan
     """Draw each trial as a dot at its rate, those that do not count as crosses."""
     cells = [c for c in (*ranking.cells, *ranking.set_aside, *ranking.without) if c.trials]
     axes = axes_of([(cell.trials, cell.rate) for cell in cells])
-    bottom = _HEAD + len(cells) * _ROW
-    drawn = [_heading(ranking), *_axis(axes, width, bottom)]
-    for row, cell in enumerate(cells):
-        middle = _HEAD + row * _ROW + _MIDDLE
-        counted = sum(trial.counted for trial in cell.trials)
-        drawn += _words(_named(ranking, cell), f"n = {counted}", middle - _MIDDLE, width)
+    words = set_alike([(_named(ranking, cell), _counted(cell)) for cell in cells], width)
+    bottom = _HEAD + sum(_ROW + more_height(one) for one in words)
+    drawn, top = [_heading(ranking), *_axis(axes, width, bottom)], _HEAD
+    for cell, lines in zip(cells, words, strict=True):
+        drawn += words_drawn(lines, top, width)
+        middle = top + more_height(lines) + _MIDDLE
+        top += more_height(lines) + _ROW
         kind = f"s{colour_of(colours, cell.run, cell.framework)}"
         if cell.rate and cell.rate.interval:
             low, high = (_at(axes, end, width) for end in _ends(cell))
@@ -97,6 +98,10 @@ def scattered(ranking: Ranking, colours: Mapping[str, int], width: float) -> Pan
             drawn.append(band)
         drawn += [_dot(trial, _at(axes, trial.rate, width), middle, kind) for trial in _known(cell)]
     return "".join(drawn), width, bottom + _FOOT
+
+
+def _counted(cell: CellResult) -> str:
+    return f"n = {sum(trial.counted for trial in cell.trials)}"
 
 
 def _ends(cell: CellResult) -> tuple[float, float]:

@@ -60,7 +60,9 @@ def test_a_paper_compiles_and_nothing_sticks_out(columns, width_mm, tmp_path: Pa
             "booktabs", "install it, for example: apt-get install texlive-latex-recommended"
         )
     demo, scaled = samples.demo(), samples.scaled()
+    many = samples.factorial(2, 2, 4)
     body = _table(ranking(demo), demo, width_mm) + _table(scaling(scaled), scaled, width_mm)
+    body += _table(ranking(many), many, width_mm)
     for results, name in ((demo, "ranking"), (demo, "trials"), (scaled, "scaling")):
         drawn = figure(results, Evidence(), name, width_mm)
         (tmp_path / f"{name}.pdf").write_bytes(converted(drawn.svg, "pdf"))
@@ -135,6 +137,36 @@ def test_columns_that_nobody_chose_are_left_out_until_the_others_fit():
     assert told.startswith("% left out, as it is too wide: answer\n")
     assert "torch bf16" in told
     assert "0.800 {[}0.785, 0.815{]}" in told
+
+
+def test_names_too_long_for_a_column_are_broken_and_keep_rate_and_ratio():
+    many = samples.factorial(2, 2, 4)
+    told = _table(ranking(many), many, COLUMN_MM)
+    assert re.search(r"p\{\d+mm\}", told)
+    assert r"fw0~$\cdot$ bf16~$\cdot$ batch~8~$\cdot$ 4~threads & " in told
+    assert r"rate & $\times$ reference" in told
+    chosen, _ = for_paper(ranking(many), ("cell", "rate", "rate_interval"))
+    assert "p{" in latex.of_captioned(chosen, "", 50.0)
+
+
+@pytest.mark.parametrize("name", ["ranking", "trials"])
+def test_no_words_of_a_figure_overlap_in_a_column_of_a_paper(name):
+    svg = figure(samples.factorial(2, 2, 4), Evidence(), name, COLUMN_MM).svg
+    lines: dict[str, int] = {}
+    for one in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
+        if one.get("text-anchor") != "middle":
+            lines[f"{one.get('y')}"] = lines.get(f"{one.get('y')}", 0) + len(one.text or "")
+    assert max(lines.values()) <= 54
+    assert "fw0 · bf16 · batch 8 · 4 threads" in svg
+
+
+def test_the_caption_of_ratios_names_the_reference_and_how_surely_they_hold():
+    told = caption(samples.demo(), "Ranking", has_ratios=True)
+    assert told.endswith(
+        "Reference: torch fp32; ratios are paired within blocks, their intervals of each workload "
+        "hold together with 96.9 %."
+    )
+    assert "Reference" not in caption(samples.demo(), "Every trial")
 
 
 def test_every_cell_keeps_its_rate_in_a_column_of_a_paper():

@@ -132,7 +132,8 @@ def _figure(
     drawn = figure(results, evidence, name, width_mm)
     written: str | bytes
     if hasattr(module, "of_table"):  # where a figure has a place in text
-        written = module.of_figure(drawn, caption(results, drawn.title))
+        told = caption(results, drawn.title, has_ratios=drawn.name == "ranking")
+        written = module.of_figure(drawn, told)
     else:
         written = module.of_figure(drawn)
     return written
@@ -156,7 +157,8 @@ def _table(
         from reports.figures.captions import caption
 
         chosen, same = for_paper(table, keys)
-        told = caption(read_results(directories), table.title, *same)
+        has_ratios = any(column.key == "ratio" for column in chosen.columns)
+        told = caption(read_results(directories), table.title, *same, has_ratios=has_ratios)
         written = module.of_captioned(chosen, told, width_mm, is_chosen=bool(keys))
     else:
         written = module.of_table(selected(table, keys) if keys else table)

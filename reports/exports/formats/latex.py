@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
 
 from harness.analysis.numbers import UNKNOWN
 from harness.analysis.tables import Table, filled, shown_row, without
@@ -41,8 +41,15 @@ _SIZES = {"": 1.0, "\\small\n": 0.93, "\\footnotesize\n": 0.86, "\\scriptsize\n"
 _FEWEST = 2
 _MARGINS = (6.0, 3.0)
 _PT_PER_MM = 72.27 / 25.4
+_LEAST_NAME_MM = 24.0
+"""No name is broken into lines shorter than this."""
+_TOGETHER = 20
+"""So many letters between two dots of a name stay on one line."""
 _SLIM, _BROAD = frozenset(" iljtfr.,:;'|!()[]"), frozenset("mwMW×−≡≈≠%")
 _LEFT = ("text", "name", "long", "path", "flag")
+_NAMES = ("name", "long")
+_HUNG = r"\raggedright\hangindent=1em "
+"""How a broken name stands: no wider gaps, and its second line set in."""
 _RULES = "".join(
     f"\\providecommand{{\\{rule}}}{{\\hline}}\n" for rule in ("toprule", "midrule", "bottomrule")
 )
@@ -61,6 +68,10 @@ def escaped(text: str) -> str:
     return "".join(written)
 
 
+_Broken = tuple[int, int]
+"""Which column is broken into lines, and into how many millimetres."""
+
+
 @dataclass(frozen=True)
 class _Words:
     """A table as it is printed."""
@@ -68,6 +79,8 @@ class _Words:
     heads: tuple[str, ...]
     shape: str
     rows: tuple[tuple[str, ...], ...]
+    names: tuple[bool, ...]
+    """Which columns hold words, which may be broken into lines."""
 
 
 def of_table(table: Table) -> str:
@@ -80,20 +93,22 @@ def of_captioned(
 ) -> str:
     """Write a float with its caption; the words as large as the width allows.
 
+    Long names in the first column are broken into lines where the others leave them no room.
     Columns that nobody chose are left out from the last one on until the others fit.
     """
     words, size, margins, without = _with_intervals_beside(table, _words(table)), "", 6.0, ""
+    broken: _Broken | None = None
     if width_mm is not None:
         while (found := _fitting(words, width_mm)) is None:
             if is_chosen or len(words.heads) == _FEWEST:
                 raise _too_wide(table, words, width_mm)
             without += f"% left out, as it is too wide: {escaped(words.heads[-1])}\n"
             words = _without_last(words)
-        size, margins = found
+        size, margins, broken = found
     return (
         f"{without}\\begin{{table}}\n\\centering\n\\caption{{{escaped(caption)}}}\n"
         f"\\label{{tab:{table.name}}}\n{size}\\setlength{{\\tabcolsep}}{{{margins:g}pt}}%\n"
-        f"{_tabular(table.title, words, '@{}')}\\end{{table}}\n"
+        f"{_tabular(table.title, words, '@{}', broken)}\\end{{table}}\n"
     )
 
 
@@ -118,6 +133,7 @@ def _words(table: Table) -> _Words:
         heads=tuple(column.title for column in table.columns),
         shape="".join("l" if column.kind in _LEFT else "r" for column in table.columns),
         rows=tuple(tuple(shown_row(table, row)) for row in table.rows),
+        names=tuple(column.kind in _NAMES for column in table.columns),
     )
 
 
@@ -136,29 +152,67 @@ def _with_intervals_beside(table: Table, words: _Words) -> _Words:
         heads=tuple(words.heads[at] for at in kept),
         shape="".join("l" if at + 1 in intervals else words.shape[at] for at in kept),
         rows=tuple(tuple(joined(row, at) for at in kept) for row in words.rows),
+        names=tuple(words.names[at] for at in kept),
     )
 
 
-def _tabular(title: str, words: _Words, edge: str) -> str:
+def _tabular(title: str, words: _Words, edge: str, broken: _Broken | None = None) -> str:
     heads = " & ".join(map(escaped, words.heads))
-    body = "\n".join(" & ".join(map(escaped, row)) + r" \\" for row in words.rows)
+    texts = [list(map(escaped, row)) for row in words.rows]
+    shape = words.shape
+    if broken:
+        at, wide_mm = broken
+        shape = f"{shape[:at]}p{{{wide_mm:g}mm}}{shape[at + 1 :]}"
+        for row, text in zip(texts, words.rows, strict=True):
+            pieces = (escaped(one).replace(" ", "~") for one in _pieces(text[at]))
+            row[at] = _HUNG + " ".join(pieces)
+    body = "\n".join(" & ".join(row) + r" \\" for row in texts)
     return (
-        f"% {escaped(title)}\n{_RULES}\\begin{{tabular}}{{{edge}{words.shape}{edge}}}\n\\toprule\n"
+        f"% {escaped(title)}\n{_RULES}\\begin{{tabular}}{{{edge}{shape}{edge}}}\n\\toprule\n"
         f"{heads} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
     )
 
 
+def _pieces(name: str) -> list[str]:
+    """Part a name where it may break: after its dots, and inside what is long between them."""
+    *others, last = name.split(" · ")
+    parts = [*(f"{one} ·" for one in others), last]
+    return [
+        piece
+        for part in parts
+        for piece in ([part] if others and len(part) <= _TOGETHER else part.split())
+    ]
+
+
 def _without_last(words: _Words) -> _Words:
-    rows = tuple(row[:-1] for row in words.rows)
-    return _Words(heads=words.heads[:-1], shape=words.shape[:-1], rows=rows)
+    return _Words(
+        heads=words.heads[:-1],
+        shape=words.shape[:-1],
+        rows=tuple(row[:-1] for row in words.rows),
+        names=words.names[:-1],
+    )
 
 
-def _fitting(words: _Words, width_mm: float) -> tuple[str, float] | None:
-    """Choose the largest size at which all columns fit."""
-    for size, scale in _SIZES.items():
-        for margins in _MARGINS:
-            if _needed(words, scale, margins) <= width_mm:
-                return size, margins
+def _fitting(words: _Words, width_mm: float) -> tuple[str, float, _Broken | None] | None:
+    """Choose the largest size at which all columns fit, or at which they do with broken names."""
+    sizes = [(size, scale, margins) for size, scale in _SIZES.items() for margins in _MARGINS]
+    for size, scale, margins in sizes:
+        if _needed(words, scale, margins) <= width_mm:
+            return size, margins, None
+    named = {
+        at: [row[at] for row in words.rows] for at, is_name in enumerate(words.names) if is_name
+    }
+    if not named:
+        return None
+    at = max(named, key=lambda one: max(map(_width, named[one])))
+    pieces = [piece for name in (words.heads[at], *named[at]) for piece in _pieces(name)]
+    for size, scale, margins in sizes:
+        widest, longest = (
+            max(map(_width, some)) * scale / _PT_PER_MM for some in (named[at], pieces)
+        )
+        room = width_mm - (_needed(words, scale, margins) - widest)
+        if room >= max(_LEAST_NAME_MM, longest):
+            return size, margins, (at, floor(room))
     return None
 
 

@@ -1,0 +1,46 @@
+"""Set the words of a figure's rows: a name left and a number right, on lines that hold both."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from reports.charts.svg import text
+
+_LETTER = 6.3
+"""How wide a letter of a figure is, rather too wide."""
+_APART = 2
+_LINE, _BASE = 14.0, 14.0
+_FIXED = "\N{NO-BREAK SPACE}"
+
+Lines = Sequence[tuple[str, str]]
+"""What stands left and right on each line."""
+
+
+def set_alike(rows: Sequence[tuple[str, str]], width: float) -> list[Lines]:
+    """Put a name and what is said of it on one line, or in all rows below each other."""
+    most = int(width / _LETTER)
+    if all(len(name) + _APART + len(said) <= most for name, said in rows):
+        return [[row] for row in rows]
+    return [[*((one, "") for one in _broken(name, most)), ("", said)] for name, said in rows]
+
+
+def _broken(name: str, most: int) -> list[str]:
+    """Break a name between its parts."""
+    parts = name.replace(" ", _FIXED).replace(f"{_FIXED}·{_FIXED}", f"{_FIXED}· ")
+    return [one.replace(_FIXED, " ") for one in textwrap.wrap(parts, most)]
+
+
+def more_height(lines: Lines) -> float:
+    """Say by how much a row is higher than one with a single line."""
+    return (len(lines) - 1) * _LINE
+
+
+def drawn(lines: Lines, top: float, width: float) -> list[str]:
+    """Draw all lines below each other."""
+    words = []
+    for at, (left, right) in enumerate(lines):
+        base = top + _BASE + at * _LINE
+        words += [text(0, base, left)] if left else []
+        words += [text(width, base, right, text_anchor="end")] if right else []
+    return words
