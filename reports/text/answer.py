@@ -14,7 +14,9 @@ from harness.analysis.limits.holding_back import Limit
 from harness.analysis.ranking import Ranking, in_sentence, machine_name, of_run
 from harness.analysis.results import Results
 from harness.analysis.scaling.efficiency import how_far
+from harness.analysis.scaling.messages import link_peak, peak_share
 from harness.analysis.scaling.scaling import lines_of_all
+from harness.units import per_cent
 from harness.verdicts.results import CellResult
 from reports.text.cards import Card, cards
 from reports.text.comparisons import against_reference, basis, is_answered, of_pairs
@@ -97,8 +99,18 @@ def _of_messages(ranking: Ranking) -> str:
     assert most.rate is not None
     assert least.rate is not None
     took = numbers.seconds(least.factors["message_bytes"] / least.rate.value)
-    carried = f"{numbers.number(most.rate.value / 1e6)} MB/s"
-    return f"{ranking.name(most)}: {carried} at most; {ranking.name(least)}: {took} each."
+    carried = f"{numbers.number(most.rate.value / 1e6)} MB/s at most{_held_to_claim(ranking, most)}"
+    return f"{ranking.name(most)}: {carried}; {ranking.name(least)}: {took} each."
+
+
+def _held_to_claim(ranking: Ranking, cell: CellResult) -> str:
+    """Say what part of the link's claimed peak a cell reached, where there is a claim."""
+    peak = next(link_peak(run) for run in ranking.runs if run.name == cell.run)
+    share = peak_share(cell, peak)
+    if peak is None or share is None:
+        return ""
+    claim = f"{numbers.number(peak / 1e6)} MB/s"
+    return f", on each link {per_cent(share)} of the {claim} that the profile claims"
 
 
 def _sentence(results: Results, ranking: Ranking) -> str:

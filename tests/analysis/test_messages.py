@@ -119,4 +119,12 @@ def test_which_size_of_message_is_fastest_is_no_question(tmp_path: Path) -> None
     ((_, said),) = answer(told).sentences
     assert "16.0 MiB messages: 9" in said
     assert "4 B messages: 200 µs each" in said
+    assert "claims" not in said
     assert {cell.comparison.answer for cell in told.cells if cell.comparison} == {"reference"}
+
+
+def test_what_the_largest_messages_reach_is_held_to_the_claim_in_words(tmp_path: Path) -> None:
+    claimed = Recording(reference=None, platform={"name": "x", "network": {"bandwidth": 2e9}})
+    run = write_run(tmp_path, [swept(4, 4), swept(4, 2**24)], claimed)
+    ((_, said),) = answer(analyse(Dataset([run]))).sentences
+    assert " MB/s at most, on each link 49 % of the 2,000 MB/s that the profile claims; " in said

@@ -95,7 +95,7 @@ def test_a_run_says_that_cells_are_left_out_of_it(tmp_path) -> None:
     study = STUDY.format(until="2 steps", trials=1).replace("[measure]", more)
     (tmp_path / "study.toml").write_text(study, "utf-8")
     told = bakeoff("run", "study.toml", "--detach", "--name", "left", cwd=tmp_path)
-    assert "Left out: 1 cell; why: `bakeoff plan` of the same.\n" in told.stderr
+    assert "Left out: 1 cell; `bakeoff plan` of the same study says why.\n" in told.stderr
 
 
 def test_what_divides_a_queues_jobs_is_refused_without_a_queue(tmp_path) -> None:

@@ -67,6 +67,13 @@ def link_peak(run: RunInfo) -> float | None:
     return None if bandwidth is None else float(bandwidth) * int(network.get("adapters") or 1)
 
 
+def peak_share(cell: CellResult, peak: float | None) -> float | None:
+    """Give the part of a link's peak that the messages of several nodes reached."""
+    if not peak or cell.scale.nodes < 2 or cell.rate is None:
+        return None
+    return cell.rate.value * bus_factor(cell.workload, cell.scale.ranks) / peak
+
+
 def _row(cell: CellResult, name: str, peak: float | None) -> tuple[object, ...]:
     size, ranks = cell.factors["message_bytes"], cell.scale.ranks
     factor = bus_factor(cell.workload, ranks)
@@ -82,7 +89,7 @@ def _row(cell: CellResult, name: str, peak: float | None) -> tuple[object, ...]:
         _times(cell.rate.interval, 1e-9),
         rate * factor / 1e9,
         _times(cell.rate.interval, factor * 1e-9),
-        rate * factor / peak if peak and cell.scale.nodes > 1 else None,
+        peak_share(cell, peak),
         _said(cell, "collectives"),
         interfaces(cell),
         cell.rate.n,

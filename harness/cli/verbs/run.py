@@ -88,7 +88,11 @@ def command(
 def _left_out(plan: Plan) -> list[str]:
     """Say that cells were asked for which do not run; why takes a table."""
     many = len(plan.holes)
-    return [f"Left out: {counted(many, 'cell')}; why: `bakeoff plan` of the same."] if many else []
+    return (
+        [f"Left out: {counted(many, 'cell')}; `bakeoff plan` of the same study says why."]
+        if many
+        else []
+    )
 
 
 def create_missing(plan: Plan) -> None:
