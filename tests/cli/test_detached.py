@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -50,6 +52,16 @@ def test_a_run_goes_on_without_its_terminal_and_its_end_can_be_awaited(leave, tm
     told = bakeoff("status", "left", "--wait", "--json", cwd=tmp_path)
     assert json.loads(told.stdout)["left"] == 0
     assert "3/3 trials" in (tmp_path / "runs" / "left" / "jobs" / "0.log").read_text()
+
+
+def test_who_waits_is_told_for_what_and_how_to_stop_waiting(leave, tmp_path) -> None:
+    leave("5 min")
+    command = [sys.executable, "-m", "harness.cli", "status", "left", "--wait"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as waiting:
+        said = waiting.stderr.readline()
+        waiting.send_signal(signal.SIGINT)
+    assert said == "Waiting for 3 of 3 trials. Ctrl-C ends the waiting alone.\n"
+    assert "Ending: the bakeoff process" in bakeoff("cancel", "left", cwd=tmp_path).stderr
 
 
 def test_cancelling_ends_the_session_and_keeps_what_can_be_resumed(leave, tmp_path) -> None:

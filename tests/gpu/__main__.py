@@ -22,7 +22,7 @@ def main() -> int:
     asked = _arguments()
     found = shutil.which(asked.python)
     if found is None:
-        return _refuse(f"--python {asked.python}: no program of this name is here.")
+        return _refuse(f"PYTHON={asked.python} (--python): no program of this name is here.")
     python = str(Path(found).absolute())  # not resolved: by its own name a venv is found
     from tests.gpu import host
 
@@ -30,14 +30,18 @@ def main() -> int:
     problem = host.prepare(out / "work" / "packages", asked.wheels)
     if problem is not None:
         return _refuse(problem)
+    from harness.errors import nearest
     from tests.gpu import results, summary
     from tests.gpu.day import Day
     from tests.gpu.table import STEPS
 
     names = [step.name for step in STEPS]
     wanted = asked.only.split(",") if asked.only else names
-    if unknown := sorted(set(wanted) - set(names)):
-        return _refuse(f"--only {','.join(unknown)}: no such step.\n    Known: {', '.join(names)}.")
+    for name in wanted:
+        if name not in names:
+            meant = nearest(name, names)
+            known = f"    Known: {', '.join(names)}."
+            return _refuse(f"STEPS={name} (--only): no step is called so.{meant}\n{known}")
     day = Day(python, out, asked.dry_run)
     (day.work / "steps").mkdir(exist_ok=True)
     if (other := results.other_day(day)) is not None:

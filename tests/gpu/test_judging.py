@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,21 @@ def test_products_are_held_to_what_the_vendor_states() -> None:
     assert "host-to-device: 55 GB/s" in lines
     assert any("gemm-tf32-gpu: far below" in line for line in lines)
     assert faults == ("gemm-fp32-gpu: 80 TFLOP/s is more than the stated 67 TFLOP/s",)
+
+
+@pytest.mark.parametrize(
+    ("python", "steps", "said"),
+    [
+        (sys.executable, "nvml,nvlm", "STEPS=nvlm (--only): no step is called so. Did you mean "),
+        ("/no/python", "nvml", "PYTHON=/no/python (--python): no program of this name is here."),
+    ],
+)
+def test_what_was_mistyped_is_named_as_it_was_typed(
+    tmp_path: Path, python: str, steps: str, said: str
+) -> None:
+    command = [sys.executable, "-m", "tests.gpu", "--python", python, "--only", steps]
+    day = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True)
+    assert (day.returncode, said in day.stderr) == (2, True), day.stderr
 
 
 def test_the_cells_of_a_real_day_can_be_planned(tmp_path: Path) -> None:

@@ -86,7 +86,9 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
 
     root = run_directory(run)
     status, pause_s = look(root), _FIRST_S
-    while wait and (status.queued or (status.at_work is not None and not status.jobs)):
+    if wait and _goes_on(status):
+        note(f"Waiting for {status.left} of {status.total} trials. Ctrl-C ends the waiting alone.")
+    while wait and _goes_on(status):
         time.sleep(pause_s)  # a queue that many ask at once answers nobody
         pause_s = min(pause_s * _GROWTH, _LONGEST_S)
         try:
@@ -96,6 +98,11 @@ def command(run: str, *, wait: bool, as_json: bool) -> int:
     status = _judged(root, _accounted(root, status))
     emit(status, lambda: in_words(status), as_json=as_json)
     return 0 if status.left == 0 and not status.shortcomings else 1
+
+
+def _goes_on(status: RunStatus) -> bool:
+    """Tell whether a job is in the queue or, of a run without jobs, somebody at work."""
+    return bool(status.queued) or (status.at_work is not None and not status.jobs)
 
 
 def look(root: Path) -> RunStatus:
