@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
@@ -31,6 +32,15 @@ _CANCELLED_PURE = 2 * 2.0**-8 / LENGTH
 """The same where nothing is wider than bfloat16: terms twice rounded move a sum so far."""
 
 
+@dataclass(frozen=True)
+class Legible:
+    """What of a gradient can be read where its moment is rounded."""
+
+    items: npt.NDArray[np.bool_]
+    lost: float
+    """Of them together, as a norm, what rounding may take or add."""
+
+
 def allowed(workload: Training, precision: str) -> float:
     """Say how far a gradient may be off."""
     return TOLERANCES[precision] * _slack(workload) if precision in TOLERANCES else 1.0
@@ -51,17 +61,18 @@ def gradient_error(
     expected: Gradients,
     name: str,
     precision: str,
-    legible: npt.NDArray[np.bool_] | None = None,
+    legible: Legible | None = None,
     *,
     closely: bool = False,
 ) -> float:
     """Say how far a gradient is off; of narrow precisions 1 less the cosine, 2 where its length is.
 
-    What cancels to nothing has no direction, and what is not legible is left out.
+    What cancels to nothing has no direction, and what is not legible is left out; a length may be
+    off by what rounding takes of the rest, too.
     """
     right, size = expected.gradients[name], expected.sizes[name]
     if legible is not None:
-        found, right = found[legible], right[legible]
+        found, right = found[legible.items], right[legible.items]
     if precision in TOLERANCES:
         return float(np.max(np.abs(found - right))) / size if size else float(np.any(found))
     length = float(np.linalg.norm(right))
@@ -70,7 +81,8 @@ def gradient_error(
         return 0.0
     cosine = float(found @ right) / (length * (float(np.linalg.norm(found)) or 1.0))
     least = COSINE_SMOOTH if closely else COSINE
-    if abs(float(np.linalg.norm(found)) / length - 1) > LENGTH or cosine < least:
+    longest = LENGTH * length + (legible.lost if legible is not None else 0.0)
+    if abs(float(np.linalg.norm(found)) - length) > longest or cosine < least:
         return 2.0
     return 1 - cosine
 

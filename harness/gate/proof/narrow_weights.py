@@ -16,11 +16,11 @@ optimiser's rule that rounds most often, torch's plain one:
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.exact.layer import Array
 from harness.exact.training import change_of
 from harness.gate.proof.expected_updates import Gradients
+from harness.gate.proof.gradient_errors import Legible
 from harness.gate.proof.moments import (
     Update,
     gradient_share,
@@ -50,13 +50,12 @@ def lost(workload: Training, name: str, one: Update) -> Array:
     return found
 
 
-def legible(
-    workload: Training, name: str, one: Update, expected: Gradients
-) -> npt.NDArray[np.bool_]:
+def legible(workload: Training, name: str, one: Update, expected: Gradients) -> Legible:
     """Say of which items the gradient can be read."""
     typical = float(np.sqrt(np.mean(np.square(expected.gradients[name]))))
-    found: npt.NDArray[np.bool_] = lost(workload, name, one) <= _LEGIBLE * typical
-    return found
+    rounded = lost(workload, name, one)
+    items = rounded <= _LEGIBLE * typical
+    return Legible(items, float(np.linalg.norm(rounded[items])))
 
 
 def refuse_wide(workload: Training, name: str, one: Update) -> None:
