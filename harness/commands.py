@@ -58,6 +58,7 @@ def run(
     Where it takes long, people are told what is ``awaited``. ``private`` is what its private file
     holds.
     """
+    where = f"{what}: " if what else ""
     what = what or argv[0]
     try:
         with private_file.opened(argv, private) as (words, descriptors):
@@ -70,9 +71,9 @@ def run(
                 pass_fds=descriptors,
             )
     except FileNotFoundError:
-        raise Unavailable(f"{what}: {argv[0]} is no program here.") from None
+        raise Unavailable(f"{where}{argv[0]} is no program here.") from None
     except OSError as problem:
-        raise Unavailable(f"{what}: {argv[0]}: {problem.strerror}.") from problem
+        raise Unavailable(f"{where}{argv[0]}: {problem.strerror}.") from problem
     with process:
         try:
             notice = waiting.Notice(f"{awaited} (at most {timeout_s:g} s)" if awaited else "")

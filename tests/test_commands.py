@@ -36,6 +36,8 @@ def test_a_command_that_failed_in_silence_says_so() -> None:
 def test_a_command_that_is_not_there_is_named() -> None:
     with pytest.raises(Unavailable, match="n1: no-such-program is no program here"):
         commands.run(("no-such-program",), timeout_s=60, what="n1")
+    with pytest.raises(Unavailable, match=r"^no-such-program is no program here"):
+        commands.run(("no-such-program",), timeout_s=60)
 
 
 @pytest.mark.parametrize("script", ["exec sleep 600", "exec >&- 2>&-; exec sleep 600"])

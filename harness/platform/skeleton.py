@@ -58,4 +58,4 @@ def _settings(launcher: str) -> Iterator[str]:
         yield "\n# [launcher.settings]\n"
     for setting, (example, where) in examples.items():
         line = f'# {setting} = "{example}"'
-        yield f"{line:<36}# {where}\n"
+        yield f"{line:<35} # {where}\n"

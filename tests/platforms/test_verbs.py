@@ -214,6 +214,7 @@ def test_a_profile_to_fill_in_is_valid_as_written_and_with_all_of_it_taken(
     assert answer.exit_code == 0, answer.output
     file = tmp_path / "platforms" / "ours.toml"
     assert load_platform("ours").launcher.name == engine
+    assert re.findall(r'"#', file.read_text()) == [], "what a value is for stands apart from it"
     lines = [line.removeprefix("# ") for line in file.read_text().splitlines()]
     taken = [line for line in lines if re.match(r"\[|[a-z_]+ = ", line)]
     file.write_text("\n".join(taken))
