@@ -77,7 +77,9 @@ def _chart(comparison: Versus) -> Chart:
     )
     before, after = comparison.before.name, comparison.after.name
     title = f"{METRICS[comparison.metric].title} of {after} over that of {before}"
-    note = f"{title[:1].upper()}{title[1:]}; right of 1 is better. Lines are intervals."
+    note = f"{title[:1].upper()}{title[1:]}; right of 1 is better."
+    if any(ratio.interval for ratio in ratios):
+        note += " Lines are intervals."
     if len(ratios) > _MOST_DRAWN:
         note += f" The first {_MOST_DRAWN} of {len(ratios)} cells are drawn; the table has all."
     table = Table("changes", title, columns, rows)

@@ -10,6 +10,8 @@ from reports.page.cell_places import CellPlaces
 from reports.page.folding import rest
 from reports.page.links import Links
 
+Rows = tuple[tuple[tuple[str, str], ...], ...]
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -28,8 +30,15 @@ class Grid:
     """Whether its rows are the places where those anchors lie."""
     rest: int
     """So many rows are folded at first."""
+    on_a_phone: str
+    """How it is laid out where the window is narrow: stacked, few columns, or pushed sideways."""
 
 
+LONG = 40
+"""A text of more letters may be broken into lines in any window."""
+_FEW = 7
+_BESIDE_LONG = 3
+"""So many columns share a narrow window if one of them holds sentences."""
 _PLACES = "cells"
 """The table with one row for each cell."""
 _TEXTUAL = frozenset({"text", "name", "long", "path", "flag"})
@@ -82,7 +91,17 @@ def grid(
         anchors=anchors,
         is_places=table.name == _PLACES,
         rest=rest(len(rows)),
+        on_a_phone=_on_a_phone(rows),
     )
+
+
+def _on_a_phone(rows: Rows) -> str:
+    """Put sentences below each other; let a few columns share the width by breaking their words."""
+    if len(rows[0]) > _FEW:
+        return ""
+    columns = zip(*rows, strict=True)
+    told = sum(any(len(text) > LONG for text, _ in column) for column in columns)
+    return "stacked" if told > 1 or (told and len(rows[0]) > _BESIDE_LONG) else "few"
 
 
 def _anchors(table: tables.Table, places: CellPlaces | None) -> tuple[str, ...]:
@@ -91,9 +110,6 @@ def _anchors(table: tables.Table, places: CellPlaces | None) -> tuple[str, ...]:
     if places is None or at is None:
         return ()
     return tuple(places.of_path(str(row[at])) for row in table.rows)
-
-
-Rows = tuple[tuple[tuple[str, str], ...], ...]
 
 
 def _without_common_folder(

@@ -20,7 +20,9 @@ from harness.sections.contract.section import RANKINGS, sections
 from reports.charts.colours import colours_of
 from reports.page.blocks import Canvas, packings, shown
 from reports.page.cell_places import CellPlaces
+from reports.page.code_words import coded
 from reports.page.folding import FIRST
+from reports.page.grid import LONG
 from reports.page.links import Links
 from reports.page.rankings import chart
 from reports.page.sideways import sideways
@@ -64,7 +66,7 @@ def _templates() -> Environment:
     """Make the one template environment: everything escaped, nothing undefined."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         bytecode_cache=_compiled(),
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -72,6 +74,8 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["coded"] = coded
+    return made
 
 
 @dataclass(frozen=True)
@@ -164,5 +168,6 @@ def render(
             machines=header(results),
             cells=places.data,
             first=FIRST,
+            long=LONG,
         )
     )

@@ -128,7 +128,8 @@ def _clear(name: str, told: Comparison, reference: str) -> str:
     """Say how many times as fast as the reference a cell is, as its ranking does."""
     within = numbers.ratio_bracket(told.interval, told.ratio)
     if told.answer == "same":
-        return f"{name} and {reference} are equally fast {within}".rstrip() + "."
+        why = f": {told.why}" if told.why else ""
+        return f"{name} and {reference} are equally fast {within}".rstrip() + f"{why}."
     if told.ratio is None:
         return f"{name} is {told.answer} than {reference}."
     ratio = numbers.ratio(told.ratio, told.interval)

@@ -72,7 +72,7 @@ def comparison(
         answer=answer,
         blocks=6,
         more_blocks=more,
-        why="joint 95 % interval over all cells, 6 blocks",
+        why="the whole interval is within 3 % of 1" if answer == "same" else "joint, 6 blocks",
     )
 
 

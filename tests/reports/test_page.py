@@ -185,7 +185,7 @@ def test_from_twenty_cells_on_a_page_leads_with_what_factors_do():
     assert 'id="factors"' not in render(samples.demo())
 
 
-def test_a_long_answer_has_a_line_for_each_sentence():
+def test_an_answer_has_a_line_for_each_sentence():
     page = render(samples.factorial())
     said = page.split('<p class="answer one">')[1].split("</p>")[0]
     lines = re.findall(r'<span class="line">(.*?)</span>', said)
@@ -193,7 +193,23 @@ def test_a_long_answer_has_a_line_for_each_sentence():
     assert lines[0].startswith("bf16 is 5.72")
     assert "".join(lines).replace("\u00a0", " ") == answer(samples.factorial()).sentences[0][1]
     short = dataclasses.replace(samples.demo(), cells=samples.demo().cells[:3])
-    assert 'class="line"' not in render(short)
+    assert render(short).count('class="line"') == 2
+
+
+def test_commands_in_sentences_are_marked_as_code_and_stay_text():
+    warned = dataclasses.replace(samples.demo(), warnings=("Say `bakeoff <resume>` again.",))
+    assert "<li>Say <code>bakeoff &lt;resume&gt;</code> again.</li>" in render(warned)
+
+
+def test_lines_are_said_to_be_intervals_only_where_there_are_some():
+    versus = samples.versus()
+    assert "Lines are intervals." in render(samples.two_runs(), Evidence(comparison=versus))
+    bare = tuple(
+        dataclasses.replace(one, change=dataclasses.replace(one.change, low=None, high=None))
+        for one in versus.pairs
+    )
+    without = dataclasses.replace(versus, pairs=bare)
+    assert "Lines are intervals." not in render(samples.two_runs(), Evidence(comparison=without))
 
 
 def test_a_long_ranking_folds_after_ten_rows_but_never_its_reference():
@@ -276,7 +292,7 @@ def test_what_was_not_checked_carries_a_mark():
 def test_every_chart_has_its_table():
     page = render(samples.everything(), samples.evidence())
     for name in re.findall(r'role="img"[^>]*data-name="([^"]+)"', page):
-        assert f'table class="grid" data-name="{name.removesuffix("-narrow")}' in page
+        assert re.search(f'table class="grid[^"]*" data-name="{name.removesuffix("-narrow")}', page)
 
 
 def test_a_page_of_fifty_cells_stays_below_300_kilobytes():
