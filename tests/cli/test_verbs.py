@@ -250,3 +250,14 @@ def test_a_run_is_called_something_that_a_folder_and_a_shell_can_take(
     assert asked.returncode == 2
     assert asked.stderr.splitlines()[-1].startswith(f"A run cannot be called {name!r}: use letters")
     assert not (floor.parent / "runs").exists()
+
+
+@pytest.mark.parametrize(("nodes", "warned"), [(2, False), (8, True)])
+def test_messages_of_different_sizes_are_no_comparison_to_warn_of(
+    tmp_path: Path, nodes: int, warned: bool
+) -> None:
+    claim = f'title = "x"\nextends = "slurm-cluster"\nnodes = {nodes}\n'
+    (tmp_path / "there.toml").write_text(claim)
+    told = bakeoff("plan", "network-check", "--platform", "there.toml", cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert ('every comparison will end as "cannot tell"' in told.stdout) == warned

@@ -133,11 +133,13 @@ def can_answer(plan: Plan) -> bool:
 def compared_at_most(plan: Plan) -> int:
     """Count the cells beside the reference, in the task that has the most; of two sides all pairs.
 
+    Messages of different sizes are not compared: bytes a second of them differ.
     Of a session of two sides, each cell of B is held against its own, and all share the error.
     """
     if has_two_sides(plan):
         return sum(cell.against is not None for cell in plan.cells)
-    return max(Counter(map(task_of, plan.cells)).values()) - 1
+    alike = Counter((task_of(cell), cell.factors["message_bytes"]) for cell in plan.cells)
+    return max(alike.values()) - 1
 
 
 def _design(plan: Plan) -> _Design | None:
