@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import log2
 from typing import Any
 
@@ -71,8 +72,10 @@ def nearest(cell: CellResult, run: RunInfo, figures: Sequence[Figure]) -> Match 
     best: tuple[float, Match] | None = None
     machine = _processor_words(cell, run)
     for figure in figures:
+        if not _comparable(cell, figure, machine):
+            continue
         share = _share(cell, figure)
-        if share is None or not _comparable(cell, figure, machine):
+        if share is None:
             continue
         differences = list(_differences(cell, run, figure))
         weight = sum(one for one, _ in differences)
@@ -186,6 +189,7 @@ def _machine(run: RunInfo) -> str:
     return str(run.platform.get("title") or run.platform.get("name") or run.name)
 
 
+@cache
 def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z0-9]+", text.lower()))
 
