@@ -129,6 +129,11 @@ def share(value: float | None) -> str:
     return f"{fixed(value * 100, 0 if value >= 0.1 else 1)} %"
 
 
+def share_in_tenths(value: float) -> str:
+    """Print a fraction whose interval is known, as sentences say it."""
+    return f"{fixed(value * 100, 1)} %"
+
+
 def count(value: float | None) -> str:
     """Print a whole number in full."""
     return UNKNOWN if value is None else f"{round(value):,}"

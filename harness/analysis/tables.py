@@ -79,7 +79,8 @@ def shown_row(table: Table, row: Sequence[Any]) -> list[str]:
             texts[index - 1] = numbers.ratio(center, value)
             texts[index] = numbers.ratio_bracket(value, center)
         elif before.kind == "share" and center is not None:
-            texts[index] = f"[{numbers.share(value.low)}, {numbers.share(value.high)}]"
+            low, high = map(numbers.share_in_tenths, (value.low, value.high))
+            texts[index - 1], texts[index] = numbers.share_in_tenths(center), f"[{low}, {high}]"
         elif before.kind == "number" and center is not None:
             texts[index - 1], texts[index] = numbers.with_interval(center, value)
     return texts

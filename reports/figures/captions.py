@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from harness.analysis import numbers
 from harness.analysis.context.interval_words import in_words
 from harness.analysis.context.machine_words import header
 from harness.analysis.results import Results
@@ -45,9 +44,7 @@ def _ratios(results: Results) -> str:
     every = [cell.comparison for one in compared for cell in one.cells if cell.comparison]
     levels = [one.interval.level for one in every if one.interval]
     of = " of each workload" if len(compared) > 1 else ""
-    sure = (
-        f"their intervals{of} hold together with {numbers.number(100 * min(levels, default=0))} %"
-    )
+    sure = f"their intervals{of} hold together with {100 * min(levels, default=0):.3g} %"
     return f"{said}, {sure}" if levels else said
 
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from reports.charts.svg import text
 
-_LETTER = 6.3
-"""How wide a letter of a figure is, rather too wide."""
-_APART = 2
+_LETTER, _DIGIT, _APART = 6.0, 6.4, 10.0
+"""How wide letters, digits and the gap between them are, rather too wide."""
 _LINE, _BASE = 14.0, 14.0
 _FIXED = "\N{NO-BREAK SPACE}"
 
@@ -20,7 +19,7 @@ Lines = Sequence[tuple[str, str]]
 def set_alike(rows: Sequence[tuple[str, str]], width: float) -> list[Lines]:
     """Put a name and what is said of it on one line, or in all rows below each other."""
     most = int(width / _LETTER)
-    if all(len(name) + _APART + len(said) <= most for name, said in rows):
+    if all(_LETTER * len(name) + _APART + _DIGIT * len(said) <= width for name, said in rows):
         return [[row] for row in rows]
     return [[*((one, "") for one in _broken(name, most)), ("", said)] for name, said in rows]
 

@@ -232,6 +232,16 @@ def test_methods_say_how_it_was_measured_and_cite_the_run():
     assert "Measured on AMD EPYC, 2 cores" in entry
 
 
+def test_a_machine_of_which_nothing_was_seen_is_told_by_its_title(recorded: Path):
+    assert "We measured on a laptop, with" in _export(recorded, "--to", "methods").decode()
+    assert "note = {Measured on a laptop}" in _export(recorded, "--to", "bibtex").decode()
+
+
+def test_a_table_says_efficiency_to_the_tenth_as_the_sentence_does():
+    told = _table(scaling(samples.scaled()), samples.scaled(), PAGE_MM)
+    assert re.search(r"\d\d\.\d \\% \{\[\}\d\d\.\d \\%, \d\d\.\d \\%", told), told
+
+
 def test_spans_are_told_as_a_run_records_them():
     told = samples.demo()
     measure = {"warmup": {"seconds": None, "steps": 5}, "until": {"seconds": 30, "steps": None}}

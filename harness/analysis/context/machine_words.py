@@ -8,6 +8,7 @@ from typing import Any
 
 from harness import units
 from harness.analysis import numbers
+from harness.analysis.ranking import in_sentence
 from harness.analysis.results import Results
 from harness.store.records import RunInfo
 
@@ -19,6 +20,12 @@ def machine_in_words(run: RunInfo) -> str:
     if seen and launcher.get("name", "local") == "local":
         return ", ".join(_observed(seen))
     return _claimed(run.platform)
+
+
+def named_machine(run: RunInfo) -> str:
+    """Say inside a sentence what a run was measured on; by its title where no more is known."""
+    title = str(run.platform.get("title") or run.platform.get("name") or "")
+    return machine_in_words(run) or in_sentence(title) or "a machine that nothing describes"
 
 
 def _observed(machine: Mapping[str, Any]) -> Iterator[str]:

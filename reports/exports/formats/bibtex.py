@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from harness.analysis.context.machine_words import machine_in_words
+from harness.analysis.context.machine_words import named_machine
 from harness.analysis.results import Results
 from harness.store.records import RunInfo
 from reports.exports.formats.latex import escaped
@@ -39,7 +39,7 @@ def _entry(run: RunInfo) -> str:
         "year": f"{when:%Y}",
         "month": f"{when:%B}",
         "howpublished": escaped(f"Run {run.name}, seed {run.seed}{commit}"),
-        "note": escaped(f"Measured on {machine_in_words(run)}"),
+        "note": escaped(f"Measured on {named_machine(run)}"),
     }
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
     return f"@misc{{{_key(run)},\n{lines}}}\n"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from harness import units
-from harness.analysis.context.machine_words import machine_in_words, versions_in_words
+from harness.analysis.context.machine_words import named_machine, versions_in_words
 from harness.analysis.context.trial_tally import tally
 from harness.analysis.results import Results
 from harness.errors import UsageError
@@ -28,7 +28,7 @@ def of_results(results: Results) -> str:
 def _sentences(results: Results) -> Iterator[str]:
     for run in results.runs:
         versions = versions_in_words(results, run)
-        yield f"We measured on {machine_in_words(run)}, with {versions}."
+        yield f"We measured on {named_machine(run)}, with {versions}."
     trials = tally(results.cells).made
     blocks = sorted({cell.rate.n for cell in results.cells if cell.rate})
     times = f"{blocks[0]} to {blocks[-1]}" if len(blocks) > 1 else str(blocks[0])
