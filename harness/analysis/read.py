@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.analysis.results import Results
-from harness.errors import RunError, UsageError
+from harness.errors import RunError, UsageError, nearest
 from harness.store.run_directory.find_runs import (
     RUNS,
     is_run,
@@ -36,9 +36,10 @@ def run_directories(names: Sequence[str]) -> list[Path]:
                 "To make one: bakeoff run STUDY"
             )
         if place is None:
+            there = [one.name for one in runs_directly_in(RUNS)]
             raise RunError(
-                f"{name}: there is no such run, neither here nor in {RUNS}/. "
-                "`bakeoff list runs` names them."
+                f"{name}: there is no such run, neither here nor in {RUNS}/."
+                f"{nearest(Path(name).name, there)} `bakeoff list runs` names them."
             )
         if is_run(place):
             found.append(place)

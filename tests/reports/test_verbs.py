@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,6 +83,14 @@ def test_comparing_takes_two_runs(recorded):
 def test_a_run_is_found_by_its_name_under_runs(recorded, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert "Answer:" in invoke(show, recorded.name).stdout
+
+
+def test_a_run_whose_name_is_misspelt_is_named(recorded, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    said = f"nor in runs/. Did you mean '{recorded.name}'? `bakeoff list runs` names them"
+    for typed in (recorded.name[:-1], f"runs/{recorded.name}s"):
+        with pytest.raises(RunError, match=re.escape(said)):
+            invoke(show, typed)
 
 
 def test_what_is_no_run_is_refused_in_words(tmp_path):
