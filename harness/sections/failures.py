@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.context.failures import Failure, by_kind, by_level, failures
+from harness.analysis.context.failures import Failure, by_kind, by_level, failures, in_common
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
@@ -15,6 +15,8 @@ from harness.units import counted
 
 _FEW = 3
 """So many failures are listed; how they lie over factors is asked of more."""
+_KINDS = 3
+"""Before the counts of a row stand its factor, its value and how many cells have that."""
 _LISTED = (
     Column("workload", "workload", "name"),
     Column("cell", "cell", "name"),
@@ -39,8 +41,9 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     if len(found) <= _FEW:
         yield Sheet(listed)
     else:
-        yield Note(said)
-        yield Sheet(_matrix(results, found, tuple(kinds)))
+        yield Note(f"{said} Listed are the values at which cells gave no number.")
+        matrix = _matrix(results, found, tuple(kinds))
+        yield Sheet(matrix, rows_on_page=tuple(row for row in matrix.rows if any(row[_KINDS:])))
         examples = tuple(_example(kind, some) for kind, some in kinds.items())
         yield Sheet(Table("failure-examples", "One of each kind", _EXAMPLES, examples))
         yield Fold(f"All {counted(len(found), 'cell')}", (Sheet(listed),))
@@ -49,8 +52,11 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
 
 
 def _in_words(results: Results, kinds: dict[str, list[Failure]]) -> str:
-    told = ", ".join(f"{len(some)} {kind}" for kind, some in kinds.items())
-    return f"Of {counted(len(results.cells), 'cell')}, {told}."
+    told = []
+    for kind, some in kinds.items():
+        where = in_common(results, some)
+        told.append(f"{len(some)} {kind}{f' ({where})' if where else ''}")
+    return f"Of {counted(len(results.cells), 'cell')}, {', '.join(told)}."
 
 
 def _matrix(results: Results, found: Sequence[Failure], kinds: Sequence[str]) -> Table:

@@ -78,8 +78,8 @@
   const rank = (id) => {
     const row = ranked(id);
     if (!row) return list([['rate', 'no trial gave a number that counts']]);
-    const why = every('[title]', row).map((cell) => cell.title).filter(Boolean);
-    return list([...facts(row).slice(1), ...why.map((text) => ['note', text])]);
+    const why = [['.mark', 'equivalence'], ['.word', 'why']].map(([at, head]) => [head, row.querySelector(at)?.title]);
+    return list([...facts(row).slice(1), ...why.filter(([, text]) => text)]);
   };
   const copied = (table, texts) => {
     const made = make('table', undefined, { class: 'grid' });

@@ -54,6 +54,7 @@ def test_a_name_leads_to_all_that_the_page_says_of_its_cell(visit, axe):
     page.get_by_role("link", name="jax fp32").first.click()
     panel = page.get_by_role("dialog", name="alexnet · jax fp32")
     assert "another process used 0.9 cores for 3 s" in panel.inner_text()
+    assert "joint, 6 blocks" in panel.locator("dt:text-is('why') + dd").inner_text()
     assert (
         "bakeoff run quickstart --only workload=alexnet --only framework=jax --only precision=fp32"
     ) in panel.inner_text()

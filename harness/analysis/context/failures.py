@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.cell_names import factor_value, in_order
+from harness.analysis.cell_names import NAMED_APART, factor_value, factor_words, in_order
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.store.outcome import Ended
@@ -58,6 +58,28 @@ def by_kind(of: Sequence[Failure]) -> dict[str, list[Failure]]:
     for one in of:
         kinds.setdefault(one.kind, []).append(one)
     return dict(sorted(kinds.items(), key=lambda pair: -len(pair[1])))
+
+
+def in_common(results: Results, of: Sequence[Failure]) -> str:
+    """Say in which factors cells that failed alike are all the same, and whether all such did."""
+    shared = {}
+    for name in dict.fromkeys(("workload", "framework", *results.varied)):
+        values = [factor_value(one.cell, name) for one in of]
+        is_one = all(value == values[0] for value in values)
+        if is_one and any(factor_value(cell, name) != values[0] for cell in results.cells):
+            shared[name] = values[0]
+    if len(of) == 1 or not shared:
+        return ""
+    alike = [
+        cell
+        for cell in results.cells
+        if all(factor_value(cell, name) == value for name, value in shared.items())
+    ]
+    words = " · ".join(
+        str(value) if name in NAMED_APART else factor_words(name, value)
+        for name, value in shared.items()
+    )
+    return f"every cell of {words}" if len(alike) == len(of) else f"all of {words}"
 
 
 def by_level(
