@@ -85,6 +85,7 @@ _HABITS = {
     "--batch": "--only batch=N",
     "--device": "--only device=NAME",
     "-k": "--only FACTOR=VALUE",
+    "-o": "--output FILE, of report, export and collect",
     "--dry-run": "bakeoff plan STUDY, which touches nothing",
     "--format": "--json, or bakeoff export RUN --to FORMAT",
     "--export-json": "bakeoff export RUN --to json",

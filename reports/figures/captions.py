@@ -14,7 +14,7 @@ def caption(results: Results, title: str, *more: str, has_ratios: bool = False) 
     """
     shown = f"{title} ({'; '.join(more)})" if more else title
     said = [shown, "; ".join(header(results)), _trials(results), intervals(results)]
-    said += [_ratios(results)] if has_ratios else []
+    said += [ratios(results)] if has_ratios else []
     simulated = "Simulated: no machine was measured" if results.is_simulated else ""
     return " ".join(f"{one}." for one in (*said, simulated) if one)
 
@@ -28,7 +28,7 @@ def _trials(results: Results) -> str:
     )
 
 
-def _ratios(results: Results) -> str:
+def ratios(results: Results) -> str:
     """Name the reference of each workload, and the level at which intervals of ratios hold."""
     compared = [one for one in results.rankings if one.reference]
     named: dict[str, list[str]] = {}
@@ -43,9 +43,11 @@ def _ratios(results: Results) -> str:
     said = f"Reference: {names}; ratios are paired within blocks"
     every = [cell.comparison for one in compared for cell in one.cells if cell.comparison]
     levels = [one.interval.level for one in every if one.interval]
+    if not levels:
+        return said
     of = " of each workload" if len(compared) > 1 else ""
-    sure = f"their intervals{of} hold together with {100 * min(levels, default=0):.3g} %"
-    return f"{said}, {sure}" if levels else said
+    holds = "interval holds" if len(levels) == 1 else f"intervals{of} hold together"
+    return f"{said}, their {holds} with {100 * min(levels):.3g} %"
 
 
 def intervals(results: Results) -> str:

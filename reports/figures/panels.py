@@ -17,6 +17,8 @@ from reports.figures.row_words import more_height, set_alike
 _ROW, _HEAD, _FOOT = 34.0, 24.0, 22.0
 _BAR, _MIDDLE = 10.0, 24.0
 """How high a bar is, and where in its row its middle lies: below a line of words."""
+_REACH = 8.0
+"""How far a line of the axis reaches around the middle of a row: not into the words above."""
 _ROOM = 46.0
 """What a number below an axis needs."""
 
@@ -82,12 +84,13 @@ def scattered(ranking: Ranking, colours: Mapping[str, int], width: float) -> Pan
     cells = [c for c in (*ranking.cells, *ranking.set_aside, *ranking.without) if c.trials]
     axes = axes_of([(cell.trials, cell.rate) for cell in cells])
     words = set_alike([(_named(ranking, cell), _counted(cell)) for cell in cells], width)
-    bottom = _HEAD + sum(_ROW + more_height(one) for one in words)
-    drawn, top = [_heading(ranking), *_axis(axes, width, bottom)], _HEAD
-    for cell, lines in zip(cells, words, strict=True):
-        drawn += words_drawn(lines, top, width)
-        middle = top + more_height(lines) + _MIDDLE
-        top += more_height(lines) + _ROW
+    middles, bottom = [], _HEAD
+    for lines in words:
+        middles.append(bottom + more_height(lines) + _MIDDLE)
+        bottom += more_height(lines) + _ROW
+    drawn = [_heading(ranking), *_axis(axes, width, middles, bottom)]
+    for cell, lines, middle in zip(cells, words, middles, strict=True):
+        drawn += words_drawn(lines, middle - more_height(lines) - _MIDDLE, width)
         kind = f"s{colour_of(colours, cell.run, cell.framework)}"
         if cell.rate and cell.rate.interval:
             low, high = (_at(axes, end, width) for end in _ends(cell))
@@ -124,8 +127,8 @@ def _dot(trial: TrialResult, across: float, middle: float, kind: str) -> str:
     return text(across, middle + 5, "×", class_="cross")
 
 
-def _axis(axes: Axes, width: float, bottom: float) -> list[str]:
-    """Draw round values that leave each other room."""
+def _axis(axes: Axes, width: float, middles: Sequence[float], bottom: float) -> list[str]:
+    """Draw round values that leave each other room, and their lines beside dots, not words."""
     ends = axes.rates.low, axes.rates.high
     drawn, last = [], -_ROOM
     for value in log_ticks(*ends) if axes.rates.log else ticks(*ends, 4):
@@ -133,9 +136,10 @@ def _axis(axes: Axes, width: float, bottom: float) -> list[str]:
         if across - last < _ROOM or not _ROOM / 2 <= across <= width - _ROOM / 2:
             continue
         last = across
-        drawn.append(
-            element("line", class_="grid", x1=across, x2=across, y1=_HEAD - 4, y2=bottom + 2)
-        )
+        drawn += [
+            element("line", class_="grid", x1=across, x2=across, y1=y - _REACH, y2=y + _REACH)
+            for y in middles
+        ]
         words = numbers.number(value)
         drawn.append(text(across, bottom + 16, words, text_anchor="middle", class_="soft"))
     return drawn

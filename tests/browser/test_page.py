@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import subprocess
 from pathlib import Path
@@ -265,17 +264,6 @@ def test_every_printed_page_looks_as_approved(visit, browser, request, tmp_path,
         place = APPROVED / f"{name}-print-{number}.jpg"
         compare(browser, sheet.read_bytes(), place, rewrite=rewrite)
     assert len(list(APPROVED.glob(f"{name}-print-*.jpg"))) == len(sheets)
-
-
-def test_what_is_folded_on_the_screen_is_printed(visit, tmp_path):
-    warned = dataclasses.replace(samples.demo(), warnings=tuple(f"remark {i}" for i in range(9)))
-    page = visit(render(warned)).page
-    printed = tmp_path / "report.pdf"
-    page.pdf(path=printed, prefer_css_page_size=True)
-    reader = needs.program("pdftotext", package="poppler-utils")
-    told = subprocess.run([str(reader), printed, "-"], check=True, capture_output=True, text=True)
-    assert "remark 8" in told.stdout
-    assert "AMD EPYC" in told.stdout
 
 
 def test_a_spike_is_drawn_where_it_was_and_as_high(visit):

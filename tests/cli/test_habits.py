@@ -22,6 +22,7 @@ from tests.cli.command import bakeoff
         (("run", "quickstart", "--trials", "3"), "Use --set measure.trials=N."),
         (("run", "quickstart", "--dry-run"), "Use bakeoff plan STUDY, which touches nothing."),
         (("plan", "quickstart", "--framework=torch"), "Use --only framework=NAME."),
+        (("export", "latest", "-o", "table.tex"), "Use --output FILE, of report, export and "),
         (("show", "latest", "--format", "csv"), "Use --json, or bakeoff export RUN --to FORMAT."),
     ],
 )

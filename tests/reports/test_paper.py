@@ -149,6 +149,17 @@ def test_names_too_long_for_a_column_are_broken_and_keep_rate_and_ratio():
     assert "p{" in latex.of_captioned(chosen, "", 50.0)
 
 
+def test_no_line_of_an_axis_runs_through_words():
+    svg = figure(samples.factorial(2, 2, 4), Evidence(), "trials", COLUMN_MM).svg
+    shapes = list(ElementTree.fromstring(svg).iter())
+    grid = [
+        (float(one.get("y1")), float(one.get("y2"))) for one in shapes if one.get("class") == "grid"
+    ]
+    bases = [float(one.get("y")) for one in shapes if one.tag.endswith("text") and one.get("y")]
+    assert grid
+    assert not any(upper < base - 6 < lower for upper, lower in grid for base in bases)
+
+
 @pytest.mark.parametrize("name", ["ranking", "trials"])
 def test_no_words_of_a_figure_overlap_in_a_column_of_a_paper(name):
     svg = figure(samples.factorial(2, 2, 4), Evidence(), name, COLUMN_MM).svg
@@ -225,6 +236,7 @@ def test_methods_say_how_it_was_measured_and_cite_the_run():
     assert "7 configurations (factors: workload, framework, precision) ran 6 times each" in told
     assert "(seed 2026)" in told
     assert "42 of 43 trials count; rejected by rule: 1 contended." in told
+    assert "Reference: torch fp32; ratios are paired within blocks, their intervals" in told
     assert told.endswith("\\cite{bakeoff-quickstart-2026-11-21}\n")
     entry = bibtex.of_results(samples.demo())
     assert entry.startswith("@misc{bakeoff-quickstart-2026-11-21,\n")

@@ -14,7 +14,7 @@ from harness.store.records import EQUIVALENT, NOTHING
 from harness.verdicts.thresholds import TOLERABLE
 from reports.exports.formats.bibtex import keys_of
 from reports.exports.formats.latex import escaped
-from reports.figures.captions import intervals
+from reports.figures.captions import intervals, ratios
 
 
 def of_results(results: Results) -> str:
@@ -59,6 +59,8 @@ def _sentences(results: Results) -> Iterator[str]:
         "A rate is the geometric mean over trials; configurations are compared by their ratios "
         f"within blocks. {intervals(results)}."
     )
+    if compared := ratios(results):
+        yield f"{compared}."
     gates = Counter(cell.gate.state for cell in results.cells if cell.gate.state != NOTHING)
     if gates[EQUIVALENT] and gates.total() == gates[EQUIVALENT]:
         yield (
