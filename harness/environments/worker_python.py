@@ -65,6 +65,8 @@ class Interpreter:
     """Its package folders; of an environment that we built, its root."""
     is_ours: bool = False
     """Whether we built it: then its files are what their wheels said."""
+    device: str = "any"
+    """What it was built for, cpu or gpu, where we built it and that is a choice."""
     contents: Mapping[str, str] = field(default_factory=dict)
     """A digest of the files of each package, once ``identified``."""
     edited: tuple[str, ...] = ()
@@ -172,8 +174,7 @@ def _managed(
     given: WorkerVariables,
 ) -> Interpreter:
     env = given.own
-    wanted = "gpu" if platform.accelerators else "cpu"
-    other = "cpu" if wanted == "gpu" else "gpu"
+    wanted, other = ("gpu", "cpu") if platform.accelerators else ("cpu", "gpu")
     elsewhere = platform.launcher.name != "local"
     architecture = platform.node.architecture if elsewhere else None
     built = cache.find(lock, reference, wanted, architecture) or cache.find(
@@ -192,6 +193,7 @@ def _managed(
         packages=built.packages,
         sites=(built.root,),
         is_ours=True,
+        device=built.device,
     )
 
 

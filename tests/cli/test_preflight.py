@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import bakeoff
+from tests.needs import framework
 
 STUDY = """
 title = "Small"
@@ -64,6 +68,32 @@ def test_a_study_that_nothing_stops_is_said_to_be_ready(tmp_path: Path) -> None:
     told = bakeoff("preflight", "study.toml", cwd=tmp_path)
     assert told.returncode == 0, told.stdout
     assert "Nothing stops study on local." in told.stdout
+
+
+@pytest.mark.framework
+def test_a_cpu_build_is_a_fault_where_cells_take_gpus(tmp_path: Path) -> None:
+    framework("torch")
+    gpus = '[[accelerators]]\nmodel = "A100"\ncount = 1\n'
+    (tmp_path / "there.toml").write_text(f'title = "x"\nextends = "slurm-cluster"\n{gpus}', "utf-8")
+    matrix = '[matrix]\nworkload = "tinycnn"\nframework = "torch"\ndevice = ["cpu"{}]\n'
+    for more, level in (("", "fine"), (', "gpu"', "fault")):
+        (tmp_path / "study.toml").write_text('title = "x"\n' + matrix.format(more), "utf-8")
+        words = ("preflight", "study.toml", "--platform", "there.toml", "--json")
+        found = json.loads(bakeoff(*words, cwd=tmp_path).stdout)["findings"]
+        (torch,) = (one for one in found if one["check"] == "environment torch")
+        assert torch["level"] == level
+    assert torch["seen"].endswith("cpu build), and cells take GPUs")
+    assert torch["remedy"] == "bakeoff env create torch --device gpu"
+
+
+def test_an_interpreter_that_cannot_import_its_framework_is_named(tmp_path: Path) -> None:
+    claim = f'title = "x"\n[frameworks.torch]\ninterpreter = "{sys.executable}"\n'
+    (tmp_path / "there.toml").write_text(claim, "utf-8")
+    study = STUDY.partition("[[include]]")[0].replace("null", "torch")
+    (tmp_path / "study.toml").write_text(study, "utf-8")
+    told = bakeoff("preflight", "study.toml", "--platform", "there.toml", "--json", cwd=tmp_path)
+    (torch,) = (one for one in json.loads(told.stdout)["findings"] if "torch" in one["check"])
+    assert torch["seen"] == f"{sys.executable}: ModuleNotFoundError: No module named 'torch'"
 
 
 def test_where_nothing_starts_there_is_nothing_to_look_at(tmp_path: Path) -> None:

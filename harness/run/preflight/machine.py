@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from harness.doctor.finding import DoctorFinding
 from harness.errors import BakeoffError
 from harness.plan.plan import Plan
+from harness.platform.platform import Platform
 from harness.probe import check
 from harness.probe.probe import look as probe
 from harness.ranks import nodes
@@ -19,6 +20,16 @@ def look(plan: Plan) -> Iterator[DoctorFinding]:
     """Count and reach the nodes, then hold each claim about one to this machine."""
     yield from _nodes(plan)
     yield from _claims(plan)
+
+
+def not_compared(platform: Platform, host: str) -> DoctorFinding:
+    """Say that a login node is nothing to hold claims about compute nodes to."""
+    remedy = (
+        f"On a node of an allocation: bakeoff platforms check {platform.name}; the network: "
+        f"bakeoff run network-check --platform {platform.name}."
+    )
+    seen = f"not compared: they are about compute nodes, and {host} is none"
+    return DoctorFinding("claims", "unknown", seen, remedy)
 
 
 def _nodes(plan: Plan) -> Iterator[DoctorFinding]:
@@ -43,6 +54,10 @@ def _claims(plan: Plan) -> Iterator[DoctorFinding]:
             "Give the right --platform, or probe this one: bakeoff platforms probe --write NAME."
         )
         yield DoctorFinding("this machine", "fault", f"not {platform.name}: {other}", remedy)
+        return
+    login = check.names_login_node(platform, nodes.launcher(platform), os.environ)
+    if login is not None:
+        yield not_compared(platform, login)
         return
     claims = check.compare(platform, seen)
     for one in claims:

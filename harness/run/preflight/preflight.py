@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections import Counter
 from collections.abc import Sequence
 
@@ -50,13 +51,7 @@ def _machine(plan: Plan) -> Sequence[DoctorFinding]:
     launcher = nodes.launcher(plan.platform)
     if not hasattr(launcher, "script") or _is_allocation(plan, launcher):
         return [*machine.look(plan)]
-    remedy = (
-        f"In an allocation: bakeoff platforms check {plan.platform.name} --here; the network: "
-        f"bakeoff run network-check --platform {plan.platform.name}."
-    )
-    elsewhere = DoctorFinding(
-        "claims", "unknown", "about compute nodes; this is none, so they are not compared", remedy
-    )
+    elsewhere = machine.not_compared(plan.platform, socket.gethostname())
     if not hasattr(launcher, "rehearse"):
         seen = f"{plan.platform.launcher.name} is not asked what it would refuse of this study"
         remedy = "bakeoff plan STUDY --script prints what would be submitted: read it."

@@ -52,7 +52,7 @@ def _look(
     for key in launcher.TRIED_ALONE:
         if settings.get(key):
             complaint = _complaint(launcher, {**base, key: settings[key]})
-            yield _finding(f"{key} {settings[key]}", complaint, f"launcher.settings.{key}")
+            yield _finding(launcher, key, settings[key], complaint)
     if mine:
         yield from _devices(plan, settings, mine)
         for number, one in enumerate(wanted, 1):
@@ -94,7 +94,9 @@ def _size(
 ) -> DoctorFinding:
     check, limit = f"job {number}", mine[0].limit_min
     faults = []
-    minutes = wanted.minutes
+    minutes, usable = wanted.minutes, sum(one.usable for one in mine)
+    if wanted.nodes > usable:
+        faults.append(f"the partition has {counted(usable, 'node')} in service")
     if limit is not None and minutes > limit:
         faults.append(f"the partition's limit is {limit:g} min, so it would wait for ever")
         minutes = max(1, int(limit))
@@ -122,10 +124,13 @@ def _complaint(
     return lines[-1] if lines else f"{shlex.join(argv)} ended with {answer.code}"
 
 
-def _finding(check: str, complaint: str | None, key: str) -> DoctorFinding:
+def _finding(launcher: Any, key: str, value: str, complaint: str | None) -> DoctorFinding:
+    check = f"{key} {value}"
     if complaint is None:
         return DoctorFinding(check, "fine", "the queue takes it")
-    return DoctorFinding(check, "fault", complaint, f"Mend {key} in the platform.")
+    _, where = getattr(launcher, "EXAMPLES", {}).get(key, ("", ""))
+    remedy = f"Mend launcher.settings.{key} in the platform{f' ({where})' if where else ''}."
+    return DoctorFinding(check, "fault", complaint, remedy)
 
 
 def _answer(argv: Sequence[str]) -> str:
