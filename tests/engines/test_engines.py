@@ -300,7 +300,12 @@ title = "A profile full of faults"
 nodes = 8
 [launcher]
 name = "slurm"
-settings = { partition = "short", constraint = "knl", gres = "gpu:1", reservation = "mine" }
+[launcher.settings]
+partition = "short"
+constraint = "knl"
+gres = "gpu:1"
+reservation = "mine"
+options = "--nodelst=h9"
 [storage.scratch]
 path = "/no/such/scratch"
 roles = ["data", "checkpoint"]
@@ -345,6 +350,7 @@ def test_everything_that_would_stop_a_study_is_said_before_it_waits_in_a_queue(s
         "constraint knl": "Invalid feature",
         "gres gpu:1": "Invalid generic resource",
         "reservation mine": "reservation is invalid",
+        "options --nodelst=h9": "unrecognized option '--nodelst=h9'",
         "job 1": "the partition's limit is 5 min",
         "job 2": "node configuration is not available",
     }

@@ -32,7 +32,7 @@ EXAMPLES = {
 }
 """For profiles to fill in: what a setting looks like, and where to find one's own."""
 MPI = ("pmi2", "pmix", "pmix_v2", "pmix_v3", "pmix_v4", "pmix_v5", "cray_shasta")
-TRIED_ALONE = tuple(one for one in _ASKED if one != "partition")
+TRIED_ALONE = (*(one for one in _ASKED if one != "partition"), "options")
 """What a queue can refuse of a profile's settings beside the partition."""
 JOB_IS_OVER = ("Invalid job id", "already completing or completed")
 """What squeue and scancel say of a job that has ended, or that Slurm knows no more."""

@@ -120,8 +120,13 @@ def _complaint(
     answer = run(argv, timeout_s=_PATIENCE_S, private=script)
     if answer.code == 0:
         return None
-    lines = [line for line in answer.stderr.strip().splitlines() if line.strip()]
+    lines = [line for line in answer.stderr.splitlines() if line.strip() and not _is_advice(line)]
     return lines[-1] if lines else f"{shlex.join(argv)} ended with {answer.code}"
+
+
+def _is_advice(line: str) -> bool:
+    """Tell what sbatch adds to a word that it does not know: where to read of others."""
+    return line.startswith("Try ")
 
 
 def _finding(launcher: Any, key: str, value: str, complaint: str | None) -> DoctorFinding:
