@@ -161,6 +161,23 @@ warmup = "1 steps"
 until = "2 steps"
 tolerate = ["contended", "throttled", "stalled"]
 """
+
+
+@both
+def test_nodes_are_counted_before_a_study_waits_for_them(engine: Queue, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "p.toml").write_text(f'title = "p"\nextends = "{engine.engine}-cluster"\n')
+    words = ("preflight", "study.toml", "--platform", "p.toml")
+    absent = bakeoff(*words, cwd=tmp_path)
+    assert absent.returncode == 1
+    assert "Run it on a login node of the cluster." in absent.stdout
+    engine.plays("pbsnodes", "pbsnodes.json")
+    engine.plays("bhosts", "bhosts.txt")
+    told = bakeoff(*words, cwd=tmp_path)
+    assert told.returncode == 0, told.stdout
+    assert "3 nodes in service, 1 of them idle" in told.stdout
+
+
 _SERVED = {
     "pbs": {
         "qsub": 'for file; do :; done; cat "$file" > script; echo 1234.pbs01',

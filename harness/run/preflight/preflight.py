@@ -55,7 +55,8 @@ def _machine(plan: Plan) -> Sequence[DoctorFinding]:
     if not hasattr(launcher, "rehearse"):
         seen = f"{plan.platform.launcher.name} is not asked what it would refuse of this study"
         remedy = "bakeoff plan STUDY --script prints what would be submitted: read it."
-        return [DoctorFinding("queue", "warning", seen, remedy), elsewhere]
+        unasked = DoctorFinding("queue", "warning", seen, remedy)
+        return [unasked, scheduler.free(plan, launcher, jobs(plan)), elsewhere]
     return [*scheduler.look(plan, launcher, jobs(plan)), elsewhere]
 
 

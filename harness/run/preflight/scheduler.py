@@ -28,8 +28,26 @@ def look(plan: Plan, launcher: Any, wanted: Sequence[Allocation]) -> Iterator[Do
         partitions = launcher.read_partitions(_answer(launcher.partitions()))
         yield from _look(plan, launcher, wanted, settings, partitions)
     except Unavailable as problem:
-        words = " ".join(str(problem).split())
-        yield DoctorFinding("queue", "fault", words, "Run it on a login node of the cluster.")
+        yield _unanswered(problem)
+
+
+def free(plan: Plan, launcher: Any, wanted: Sequence[Allocation]) -> DoctorFinding:
+    """Count the nodes of a queue of which nothing else can be asked."""
+    try:
+        there = launcher.read_idle(_answer(launcher.idle(plan.platform.launcher.settings)))
+    except Unavailable as problem:
+        return _unanswered(problem, "nodes")
+    largest = max(one.nodes for one in wanted)
+    seen = f"{counted(there.usable, 'node')} in service, {there.idle} of them idle"
+    if largest > there.usable:
+        seen = f"{seen}; the largest job asks for {largest}, so it would wait for ever"
+        return DoctorFinding("nodes", "fault", seen, "Narrow the study (--only nodes=…, --size).")
+    return DoctorFinding("nodes", "fine", seen)
+
+
+def _unanswered(problem: Unavailable, check: str = "queue") -> DoctorFinding:
+    words = " ".join(str(problem).split())
+    return DoctorFinding(check, "fault", words, "Run it on a login node of the cluster.")
 
 
 def _look(
