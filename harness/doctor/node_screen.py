@@ -44,8 +44,7 @@ class Wanted:
 def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
     """Plan the trials: each node alone with each work, each with the next one, all together."""
     training_called(wanted.train)
-    asked = wanted.measures or MEASURES
-    _require_known(asked)
+    _require_known(wanted.measures)
     info = framework_info(adapter_of(wanted.framework))
     there = len(launcher.nodes(platform.launcher.settings, os.environ))
     count = wanted.nodes or there
@@ -57,29 +56,31 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
         )
     numbers = list(range(1, count + 1))
     own: dict[str, Any] = {"framework": wanted.framework, "node": numbers}
-    train = [wanted.train] if "train" in info.kinds and "train" in asked else []
     able = "ceiling" in info.kinds
-    kernels = [work for name, work in _KERNELS.items() if able and name in asked]
+    strategy = next((one for one in info.strategies if one != ALONE), None)
+    possible = [
+        *(["train"] if "train" in info.kinds else []),
+        *(_KERNELS if able else ()),
+        *(["disk"] if able and platform.storage else []),
+        *(["pairs", "together"] if strategy and "collective" in info.kinds else []),
+    ]
+    _require_possible(wanted, platform, possible)
+    asked = [one for one in wanted.measures or MEASURES if one in possible]
+    train = [wanted.train] if "train" in asked else []
+    kernels = [work for name, work in _KERNELS.items() if name in asked]
     cells: list[dict[str, Any]] = []
     if train or kernels:
         alone = {**own, "workload": [*train, *kernels]}
         if info.refuses("deterministic", True) is None:
             alone["deterministic"] = True  # else equal nodes may differ in a last bit
         cells.append(alone)
-    if able and "disk" in asked and platform.storage:
+    if "disk" in asked:
         cells.append({**own, "workload": _DISK, "tier": list(platform.storage)})
-    strategy = next((one for one in info.strategies if one != ALONE), None)
-    if strategy is not None and "collective" in info.kinds:
-        sent = {**own, "strategy": strategy, "message_bytes": _MESSAGE}
-        if "pairs" in asked:
-            cells.append({**sent, "workload": "point-to-point", "nodes": 2})
-        if "together" in asked:
-            cells.append({**sent, "workload": "all-reduce", "nodes": count, "node": 1})
-    if not cells:
-        raise UsageError(
-            f"{wanted.framework} on {platform.name} can do nothing of {listed(asked, len(asked))}: "
-            "there is nothing to screen."
-        )
+    sent = {**own, "strategy": strategy, "message_bytes": _MESSAGE}
+    if "pairs" in asked:
+        cells.append({**sent, "workload": "point-to-point", "nodes": 2})
+    if "together" in asked:
+        cells.append({**sent, "workload": "all-reduce", "nodes": count, "node": 1})
     matrix, *others = cells
     data: dict[str, Any] = {
         "title": f"Screen of {count} nodes",
@@ -110,6 +111,17 @@ def _require_known(asked: Sequence[str]) -> None:
         raise UsageError(
             "--measure together: what all nodes reach together names none of them.\n"
             "    Add another measure, for example --measure pairs."
+        )
+
+
+def _require_possible(wanted: Wanted, platform: Platform, possible: Sequence[str]) -> None:
+    """Refuse what is asked for by name and would be left out."""
+    lost = [one for one in wanted.measures if one not in possible]
+    if lost or not possible:
+        asked = listed(lost or MEASURES, len(MEASURES))
+        can = ", ".join(possible) or "nothing"
+        raise UsageError(
+            f"{wanted.framework} on {platform.name} cannot measure {asked}.\n    It can: {can}."
         )
 
 
