@@ -30,7 +30,8 @@ Those of engines with a queue have these as well. Each asks by a command, and re
     requeue(environ) -> argv                   starts this very job anew; nothing where it cannot
 
 ``part(environ)`` has only slurm, whose job arrays deal blocks over allocations; ``rehearse``,
-``partitions`` and ``read_partitions`` too, so that what it would refuse is known before.
+``partitions``, ``read_partitions`` and ``gpus_asked`` too, so that what it would refuse is known
+before.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -109,3 +110,25 @@ def test_a_set_for_which_there_is_no_room_is_no_mere_command_away(tmp_path: Path
     told = bakeoff("preflight", "study.toml", cwd=tmp_path, BAKEOFF_HOME=str(tmp_path / "home"))
     assert told.returncode == 1
     assert "are free" in told.stdout
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize(
+    ("gres", "seen"), [("gpu:4", None), ("gpu:1", "jobs ask for 1"), ("", "jobs ask for none")]
+)
+def test_jobs_have_to_ask_for_the_gpus_that_cells_take(
+    tmp_path: Path, gres: str, seen: str | None
+) -> None:
+    framework("torch")
+    for name, line in (("sinfo", "echo 'all*|up|infinite|0/3|gpu:4'"), ("sbatch", ":")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    claim = f'title = "x"\nextends = "slurm-cluster"\n[launcher.settings]\ngres = "{gres}"\n'
+    (tmp_path / "there.toml").write_text(claim)
+    study = 'framework = "torch"\nstrategy = "ddp"\nranks_per_node = 4\ndevice = "gpu"\n'
+    (tmp_path / "study.toml").write_text(f'title = "x"\n[matrix]\nworkload = "tinycnn"\n{study}')
+    words = ("preflight", "study.toml", "--platform", "there.toml", "--json")
+    told = bakeoff(*words, cwd=tmp_path, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    (gpus,) = (one for one in json.loads(told.stdout)["findings"] if one["check"] == "GPUs")
+    assert gpus["level"] == ("fine" if seen is None else "fault")
+    assert (seen or "cells take at most 4") in gpus["seen"]

@@ -142,6 +142,28 @@ def test_what_partitions_offer_is_read_as_sinfo_prints_it():
     ]
 
 
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [
+        ({}, 0),
+        ({"gres": "gpu:4"}, 4),
+        ({"gres": "gpu"}, 1),
+        ({"gres": "gpu:a100:2,shard:8"}, 2),
+        ({"gres": "lustre"}, 0),
+        ({"options": "--gpus-per-node=a100:4 --mem=0"}, 4),
+        ({"options": "--gpus-per-node 2"}, 2),
+        ({"options": "--gres=gpu:8"}, 8),
+        ({"options": "--gpus=8"}, None),
+        ({"options": "-G 8"}, None),
+        ({"options": "--mem=0"}, 0),
+    ],
+)
+def test_the_gpus_that_jobs_ask_slurm_for_are_counted(
+    settings: dict[str, str], asked: int | None
+) -> None:
+    assert plugins.load("launchers", "slurm").gpus_asked(settings) == asked
+
+
 def test_a_job_in_parts_is_an_array_whose_parts_run_one_after_another():
     launcher = plugins.load("launchers", "slurm")
     script = launcher.script(dataclasses.replace(BATCH, parts=3), {})

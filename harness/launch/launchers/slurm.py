@@ -44,6 +44,7 @@ _PARTITION = re.compile(
     r"\|(?P<allocated>[0-9]{1,9})/(?P<idle>[0-9]{1,9})\|(?P<gres>.*)"
 )
 _GPUS = re.compile(r"\bgpu(?::[^:,()]+)?:([0-9]{1,4})(?![0-9:])")
+_GPUS_A_NODE = re.compile(r"--gpus-per-node[= ](?:[^\s:,=]+:)?([0-9]{1,4})\b")
 # A step of its own that takes nothing away from the others of the allocation.
 _STEP = ("--overlap", "--cpu-bind=none", "--mem=0", "--export=ALL", "--unbuffered")
 
@@ -147,6 +148,17 @@ def read_partitions(printed: str) -> tuple[NodesOffered, ...]:
         for found in lines
         if found is not None
     )
+
+
+def gpus_asked(settings: Mapping[str, Any]) -> int | None:
+    """Count the GPUs of a node that jobs ask for; None where their words say it in another way."""
+    gres, options = (str(settings.get(one) or "") for one in ("gres", "options"))
+    counts = [*_GPUS.findall(f"{gres} {options}"), *_GPUS_A_NODE.findall(options)]
+    if counts:
+        return sum(map(int, counts))
+    if "gpu" in gres:
+        return 1
+    return None if re.search(r"gpu|(?:^|\s)-G", options) else 0
 
 
 def _minutes(limit: str) -> float | None:

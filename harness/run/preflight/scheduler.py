@@ -72,7 +72,7 @@ def _look(
             complaint = _complaint(launcher, {**base, key: settings[key]})
             yield _finding(launcher, key, settings[key], complaint)
     if mine:
-        yield from _devices(plan, settings, mine)
+        yield from _devices(plan, launcher, settings, mine)
         for number, one in enumerate(wanted, 1):
             yield _size(launcher, base, number, one, mine)
 
@@ -88,7 +88,7 @@ def _partition(mine: Sequence[Any]) -> DoctorFinding:
 
 
 def _devices(
-    plan: Plan, settings: Mapping[str, str], mine: Sequence[Any]
+    plan: Plan, launcher: Any, settings: Mapping[str, str], mine: Sequence[Any]
 ) -> Iterator[DoctorFinding]:
     """Hold the GPUs that cells take to those that the partition has and that jobs ask for."""
     per_node = [one.scale.devices_per_node for one in plan.cells if one.factors["device"] == "gpu"]
@@ -99,8 +99,10 @@ def _devices(
     if there < most:
         seen = f"cells take {counted(most, 'GPU')} of a node; the partition's nodes have {there}"
         yield DoctorFinding("GPUs", "fault", seen, "Choose another partition, or narrow the study.")
-    elif not settings.get("gres"):
-        seen = f"the nodes have {there}, and jobs ask for none, so they would get none"
+        return
+    asked = launcher.gpus_asked(settings)
+    if asked is not None and asked < most:
+        seen = f"cells take {counted(most, 'GPU')} of a node, and jobs ask for {asked or 'none'}"
         remedy = f'Set launcher.settings.gres, for example "gpu:{there}".'
         yield DoctorFinding("GPUs", "fault", seen, remedy)
     else:
