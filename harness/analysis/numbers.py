@@ -23,7 +23,7 @@ def decimals(value: float, width: float | None = None) -> int:
     """
     if value == 0 or not math.isfinite(value):
         return 1
-    magnitude = math.floor(math.log10(abs(value)))
+    magnitude = int(f"{value:.{_DIGITS - 1}e}".partition("e")[2])  # of 0.9999 that of 1.00
     wanted = _DIGITS - 1 - magnitude
     if width is not None and 0 < width < math.inf:
         wanted = max(wanted, -math.floor(math.log10(width)))

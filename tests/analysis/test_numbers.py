@@ -71,3 +71,9 @@ def test_no_number_prints_as_zero_or_loses_more_than_half_a_per_cent(value):
 def test_the_interval_of_a_turned_ratio_is_turned_too():
     turned = inverse(Interval(0.5, 0.8, 0.95, "m"))
     assert (turned.low, turned.high) == (1.25, 2.0)
+
+
+def test_what_rounds_up_to_a_power_of_ten_has_no_digit_more_than_its_neighbour():
+    assert [numbers.ratio(one) for one in (0.997, 0.99996, 1.0004)] == ["0.997", "1.00", "1.00"]
+    assert numbers.number(9.997) == "10.0"
+    assert numbers.number(-99.96) == "−100"
