@@ -43,11 +43,14 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     yield Facts(answers, is_prose=True)
     yield Sheet(whole, rows_on_page=())  # whose charts have it, each its workload's
     for index, workload in enumerate(dict.fromkeys(line.workload for line in lines), 1):
-        own = tuple(_curve(line) for line in lines if line.workload == workload)
+        alike = [line for line in lines if line.workload == workload]
+        own = tuple(map(_curve, alike))
+        counts = {f"{line.counts}s" for line in alike}
         rows = tuple(row for row in whole.rows if row[0] == workload)
         title = f"Efficiency of {workload} over devices"
         table = Table(f"scaling-{index}", title, whole.columns, rows)
-        yield Chart(Curves(own), table, workload, _BANDS)
+        axis = counts.pop() if len(counts) == 1 else "devices"
+        yield Chart(Curves(own, axis), table, workload, _BANDS)
     yield Brief("How far it scales:", tuple(f"{name}: {said}" for name, said in answers))
 
 

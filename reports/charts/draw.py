@@ -38,8 +38,8 @@ def draw(chart: Chart, colours: Mapping[str, int], *, narrow: bool = False) -> s
                 return f"{shown(column, amount)} {unit}".rstrip()
 
             return stacks(bars, name=name, label=title, shown=said, narrow=narrow)
-        case Curves(curves):
-            return lines(curves, colours, name=name, title=title, narrow=narrow)
+        case Curves(curves, counts):
+            return lines(curves, colours, counts=counts, name=name, title=title, narrow=narrow)
         case Rungs(steps):
             return rungs(steps, name=name, label=title, narrow=narrow)
         case Roof(ceilings, points):

@@ -26,19 +26,20 @@ def lines(
     series: Sequence[Curve],
     colours: Mapping[str, int],
     *,
+    counts: str,
     name: str,
     title: str,
     narrow: bool = False,
 ) -> str:
-    """Draw shares from zero over a logarithmic axis of devices.
+    """Draw shares from zero over a logarithmic axis of devices, called what ``counts`` says.
 
     A narrow chart names its lines below it instead of at their ends.
     """
     named = min(_MOST_RIGHT, 8 + _LETTER * max(len(line.name) for line in series))
     width, right = (_NARROW, _BESIDE) if narrow else (_WIDTH, max(_RIGHT, named))
     points = [point for line in series for point in line.points]
-    counts = sorted({point.count for point in points})
-    x = Scale(counts[0], counts[-1], _LEFT, width - right, log=True)
+    marks = sorted({point.count for point in points})
+    x = Scale(marks[0], marks[-1], _LEFT, width - right, log=True)
     y = Scale(0.0, max(_TOPMOST, *(p.high or p.value for p in points)), _HEIGHT - _BOTTOM, _TOP)
     drawn = []
     apart = [one for one in ticks(0.0, y.high, 6) if abs(one - ENOUGH) > _APART]
@@ -50,9 +51,9 @@ def lines(
         drawn.append(text(_LEFT - 8, level + 4, words, text_anchor="end", class_="soft"))
     drawn += [
         text(x(count), _HEIGHT - 22, str(count), text_anchor="middle", class_="soft")
-        for count in counts
+        for count in marks
     ]
-    drawn.append(text(_LEFT, _HEIGHT - 4, "devices", class_="soft"))
+    drawn.append(text(_LEFT, _HEIGHT - 4, counts, class_="soft"))
     ends: list[float] = []
     for index, line in enumerate(series):
         colour = colour_of(colours, line.run, line.framework)

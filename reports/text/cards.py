@@ -163,7 +163,7 @@ def _apart(ranked: Sequence[Ranking]) -> Card:
 
 def _enough(lines: Sequence[ScalingLine]) -> Card:
     """Say how far things scale, where nothing else is asked: which count is fastest is no news."""
-    most = [units.counted(enough_up_to(line), "device") for line in lines]
+    most = [units.counted(enough_up_to(line), line.counts) for line in lines]
     each = "; ".join(f"{line.name}: {count}" for line, count in zip(lines, most, strict=True))
     value = most[0] if len(set(most)) == 1 else "Depends on the cell"
     detail = f"of {', '.join(str(point.devices) for point in lines[0].points)}"

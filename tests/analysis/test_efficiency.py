@@ -47,9 +47,19 @@ def _scaled(efficiencies: dict[int, float], spread: float = 0.0) -> Results:
 def test_the_answer_is_efficiency_where_it_is_lost_and_what_it_costs():
     (line,) = scaling_lines(_scaled(LOSSES))
     assert in_words(line) == (
-        "70.0 % (interval 70.0–70.0 %) efficient at 8 devices against 1 device. "
-        "It falls below 80 % at 8 devices. An epoch takes 0.714 node-hours at 8, 0.500 at 1 device."
+        "70.0 % (interval 70.0–70.0 %) efficient at 8 nodes against 1 node. "
+        "It falls below 80 % at 8 nodes. An epoch takes 0.714 node-hours at 8, 0.500 at 1 node."
     )
+
+
+def test_devices_are_counted_where_a_node_has_several():
+    scaled = _scaled(LOSSES)
+    cells = [
+        dataclasses.replace(one, scale=dataclasses.replace(one.scale, devices_per_rank=2))
+        for one in scaled.cells
+    ]
+    (line,) = scaling_lines(dataclasses.replace(scaled, cells=tuple(cells)))
+    assert "efficient at 16 devices against 2 devices." in in_words(line)
 
 
 def test_what_stays_efficient_says_how_far_that_is_known():
@@ -59,14 +69,14 @@ def test_what_stays_efficient_says_how_far_that_is_known():
 
 def test_an_interval_on_both_sides_of_80_per_cent_cannot_tell():
     (line,) = scaling_lines(_scaled({1: 1.0, 2: 0.8}, spread=0.05))
-    assert "Whether it is below 80 % at 2 devices cannot be told: 79.9 %" in in_words(line)
+    assert "Whether it is below 80 % at 2 nodes cannot be told: 79.9 %" in in_words(line)
 
 
 def test_only_what_surely_is_above_102_per_cent_is_warned_of():
     (warning,) = too_efficient(_scaled({1: 1.0, 2: 1.08, 4: 1.01}))
     assert "resnet50, torch ddp" in warning
     assert "108.0 %" in warning
-    assert "at 2 devices" in warning
+    assert "at 2 nodes" in warning
     assert not list(too_efficient(_scaled({1: 1.0, 2: 1.08}, spread=0.2)))
 
 
@@ -81,4 +91,4 @@ def test_node_hours_are_the_nodes_times_their_time():
 def test_a_terminal_says_how_far_it_scales():
     told = " ".join(render(_scaled(LOSSES)).split())
     assert "How far it scales:" in told
-    assert "It falls below 80 % at 8 devices." in told
+    assert "It falls below 80 % at 8 nodes." in told

@@ -290,12 +290,12 @@ def test_a_run_that_asks_only_how_far_things_scale_is_answered_by_efficiency():
     told = answer(samples.scaled())
     ((_, said),) = told.sentences
     assert said.startswith("torch ddp is 88.")
-    assert "efficient at 8 devices against 1 device. It stays above 80 % up to there" in said
+    assert "efficient at 8 nodes against 1 node. It stays above 80 % up to there" in said
     assert "torch horovod is 7" in said
     assert "× as fast" not in said
     (card,) = (one for one in told.cards if one.title == "At least 80 % efficient up to")
     assert card.value == "Depends on the cell"
-    assert card.detail == "torch ddp: 8 devices; torch horovod: 4 devices"
+    assert card.detail == "torch ddp: 8 nodes; torch horovod: 4 nodes"
 
 
 def test_where_no_energy_is_known_a_card_says_what_holds_the_fastest_back():

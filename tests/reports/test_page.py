@@ -242,6 +242,13 @@ def test_failures_are_a_matrix_with_one_example_each_and_the_rest_folded():
     assert first.endswith(": no number (no end after 30 min).")
 
 
+def test_the_axis_of_scaling_counts_what_its_sentence_counts():
+    section = render(samples.scaled()).split('<section id="scaling">')[1].split("</section>")[0]
+    assert "efficient at 8 nodes" in section
+    assert ">nodes</text>" in section
+    assert ">devices</text>" not in section
+
+
 def test_a_page_without_failures_has_no_section_of_them():
     assert 'id="failures"' not in render(samples.demo())
 

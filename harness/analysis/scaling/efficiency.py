@@ -27,8 +27,8 @@ def in_words(line: ScalingLine) -> str:
 def how_far(line: ScalingLine) -> str:
     """Say what the most devices reach, and where they are no longer worth it."""
     last = line.points[-1]
-    reached = f"{_reached(last)} efficient at {_devices(last.devices)}"
-    return f"{reached} against {_devices(line.baseline)}. {_where_lost(line)}"
+    reached = f"{_reached(last)} efficient at {_counted(line, last.devices)}"
+    return f"{reached} against {_counted(line, line.baseline)}. {_where_lost(line)}"
 
 
 def enough_up_to(line: ScalingLine) -> int:
@@ -48,7 +48,7 @@ def _where_lost(line: ScalingLine) -> str:
         interval = efficiency_interval(point.reached)
         low = interval.low if interval else point.reached.efficiency
         high = interval.high if interval else point.reached.efficiency
-        counted = _devices(point.devices)
+        counted = _counted(line, point.devices)
         if high < ENOUGH:
             is_last = point is line.points[-1]
             return f"It falls below 80 % at {counted}{'' if is_last else f': {_reached(point)}'}."
@@ -68,8 +68,8 @@ def _percent(share: float) -> str:
     return numbers.fixed(100 * share, 1)
 
 
-def _devices(count: int) -> str:
-    return units.counted(count, "device")
+def _counted(line: ScalingLine, count: int) -> str:
+    return units.counted(count, line.counts)
 
 
 def _cost(line: ScalingLine) -> str:
@@ -79,7 +79,7 @@ def _cost(line: ScalingLine) -> str:
         least, most = cost(line.points[0].cell), cost(line.points[-1].cell)
         if least is not None and most is not None:
             hours = f"{numbers.number(most)} node-hours at {line.points[-1].devices}"
-            return f"{work} {hours}, {numbers.number(least)} at {_devices(line.baseline)}."
+            return f"{work} {hours}, {numbers.number(least)} at {_counted(line, line.baseline)}."
     return ""
 
 
@@ -90,6 +90,6 @@ def too_efficient(results: Results) -> Iterator[str]:
             if point.reached.is_impossible:
                 yield (
                     f"{line.workload}, {line.name}: {_reached(point)} efficient at "
-                    f"{_devices(point.devices)}. More than 100 % cannot be if all do the same "
-                    "work: the baseline is too slow, or something else differs."
+                    f"{_counted(line, point.devices)}. More than 100 % cannot be if all do the "
+                    "same work: the baseline is too slow, or something else differs."
                 )

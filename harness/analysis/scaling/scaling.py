@@ -64,6 +64,12 @@ class ScalingLine:
         """How many devices everything is compared with."""
         return self.points[0].devices
 
+    @property
+    def counts(self) -> str:
+        """What grows, as its reader says it: nodes, where each has one device."""
+        is_by_node = all(point.cell.scale.nodes == point.devices for point in self.points)
+        return "node" if is_by_node else "device"
+
 
 def batch_meaning(scale: Scale) -> str:
     """Say what is the same at every number of devices: the batch of each, or of all together."""

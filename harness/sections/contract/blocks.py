@@ -80,6 +80,8 @@ class Curves:
     """Efficiencies over devices, beside the ideal."""
 
     curves: tuple[Curve, ...]
+    counts: str = "devices"
+    """What the axis counts."""
 
 
 @dataclass(frozen=True)
