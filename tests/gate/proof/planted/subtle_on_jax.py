@@ -20,7 +20,7 @@ FIRST = "first = rule.beta1 * old[0] + (1 - rule.beta1) * slope"
 DIVIDED = "return weight - rule.rate * (first / (1 - rule.beta1**power)) / root, "
 HALVED = "the optimiser keeps another second moment of tokens/weight than its rule makes: 0.5 times"
 TAKEN = "self._given = self._strategy.share(self._given._replace(input=x, target=y))"
-ADAMS = "does not move as|times as far as|keeps no second"
+ADAMS = "does not move as|times as far as|keeps (no|another) second"
 
 
 def batch(given: str, target: str = "given.target") -> Fault:

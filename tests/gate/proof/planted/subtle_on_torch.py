@@ -75,7 +75,7 @@ def module(change: str, words: str, network: str = "tinycnn") -> Fault:
 
 def adam(old: str, new: str) -> Fault:
     """Train by another Adam."""
-    words = "does not move as|times as far as|keeps no second"
+    words = "does not move as|times as far as|keeps (no|another) second"
     return "adam", "training.py", (ADAM, ADAM.replace(old, new)), words
 
 
