@@ -244,7 +244,7 @@ class Worker:
 
         found = identity.read(activity, workload)
         self.events.say("identity", **found)
-        identity.require(found, workload, self.job.framework)
+        identity.require(found, activity, workload, self.job)
 
     def _say_facts(self, facts: Any) -> None:
         from harness.worker.facts import variables  # nothing is timed any more

@@ -144,7 +144,12 @@ def describe(
     except ValueError as fault:
         raise ValueError("{}: {}".format(workload.name, fault)) from None
     below = shapes.vocabulary(network)
-    work = network.input[0] if workload.unit == TOKENS else 1
+    work = work_per_sample(workload)
     return replace(
         feed, input=network.input, vocabulary=below, targets=targets, work_per_sample=work
     )
+
+
+def work_per_sample(workload: Training) -> int:
+    """Say what a sample is in the workload's unit: as many tokens as it has, or one."""
+    return workload.network.input[0] if workload.unit == TOKENS else 1

@@ -53,6 +53,18 @@ def probe(
 ) -> tuple[dict[str, Any], list[str]]:
     """Probe a cell of tinycnn; give its facts and what they deny of its factors."""
     asked = {**USUAL, **factors}
+    ended = probing(framework, folder, asked, source, **environment)
+    assert ended.returncode == 0, ended.stderr
+    lines = (folder / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    facts = next(event["facts"] for event in events if event["event"] == "facts")
+    return facts, [str(one) for one in contradictions(asked, facts)]
+
+
+def probing(
+    framework: str, folder: Path, asked: dict[str, Any], source: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the job that probes a cell of tinycnn."""
     job = jobs.Job(
         purpose="probe",
         cell_key="k",
@@ -72,7 +84,7 @@ def probe(
         directory=str(folder),
     )
     (folder / "job.json").write_text(jobs.text(job), encoding="utf-8")
-    ended = subprocess.run(
+    return subprocess.run(
         [needs.framework(framework), "-m", "harness.worker", folder / "job.json"],
         cwd=folder,
         env={**os.environ, **environment, "PYTHONPATH": str(source)},
@@ -80,11 +92,6 @@ def probe(
         text=True,
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr
-    lines = (folder / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
-    events = [json.loads(line) for line in lines]
-    facts = next(event["facts"] for event in events if event["event"] == "facts")
-    return facts, [str(one) for one in contradictions(asked, facts)]
 
 
 def test_a_layout_that_torch_s_tensors_do_not_have_is_seen(tmp_path: Path) -> None:
@@ -110,6 +117,25 @@ def test_graphs_that_torch_captured_and_ran_eagerly_are_seen(tmp_path: Path) -> 
     facts, denied = probe("torch", tmp_path, {"compile": True}, source)
     assert (facts["compiler"], facts["compiled_graphs"]) == (None, 1)
     assert denied == ["asked for compile, nothing was compiled (the framework's count)"]
+
+
+def test_torch_does_not_go_on_in_eager_mode_where_it_compiled_too_often(tmp_path: Path) -> None:
+    source = changed(
+        tmp_path,
+        "harness/worker/adapters/torch/training.py",
+        "self.model = torch.compile(self.model, mode=settings.mode, ",
+        """torch._dynamo.config.recompile_limit = 1
+            network, calls = self.model, [0]
+
+            def model(x: Any) -> Any:
+                calls[0] += 1
+                return network(x)
+
+            self.model = torch.compile(model, backend='eager', """,
+    )
+    ended = probing("torch", tmp_path, {**USUAL, "compile": True}, source)
+    assert ended.returncode == 3
+    assert "FailOnRecompileLimitHit" in ended.stderr
 
 
 def test_a_step_that_tensorflow_did_not_compile_is_seen(tmp_path: Path) -> None:

@@ -197,6 +197,16 @@ def test_another_network_than_the_published_one_is_not_timed(tmp_path: Path, pay
     assert "window" not in ended.kinds()
 
 
+def test_another_amount_of_work_than_a_step_is_given_is_not_timed(
+    tmp_path: Path, payload: Path
+) -> None:
+    ended = unruly(tmp_path, payload, times=2)
+    failed = ended.first("failed")
+    assert failed["kind"] == "refused"
+    assert failed["message"] == "tinycnn: 32 images in a step of a rank in null, not 16"
+    assert "window" not in ended.kinds()
+
+
 def test_a_network_that_was_changed_is_not_timed(tmp_path: Path, payload: Path) -> None:
     (tmp_path / "changed.py").write_text(
         "from dataclasses import replace\n"

@@ -50,7 +50,9 @@ class UnrulyAdapter(NullAdapter):
     def activity(self, workload, feed, options):
         misbehave(options.get("in_build"))
         make = ExaminedActivity if options.get("is_examined") else UnrulyActivity
-        return make(super().activity(workload, feed, options).units, options)
+        units = super().activity(workload, feed, options).units
+        times = options.get("times", 1)
+        return make({unit: times * work for unit, work in units.items()}, options)
 
     def facts(self):
         return {"peak_device_bytes": 12, "told": [self.job.purpose, *sorted(self.job.paths)]}

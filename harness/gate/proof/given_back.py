@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 import numpy as np
 
 from harness.exact.layer import Array
+from harness.gate.proof import narrow_weights
 from harness.gate.proof.expected_updates import thinned
 from harness.gate.proof.moments import Update
 from harness.gate.proof.start import Start
@@ -18,6 +20,9 @@ from harness.worker.network.workload import MOMENTS, Training
 
 THIN_FURTHER = 1 << 12
 """Items of what the first rank gives back, that each further one gives too."""
+_TWO = 1.5
+"""Of what the last step moves weights by, what two do at least: moments are loaded that outweigh a
+gradient, so that an honest pair moves them about twice as far."""
 
 
 def updates_of(workload: Training, start: Start, made: Folder) -> list[Update]:
@@ -73,6 +78,35 @@ def learned(workload: Training, one: Update) -> list[str]:
     """Name what is trained."""
     (moment, *_) = MOMENTS[type(workload.optimiser)]
     return [name for name in one.before if f"{name}/{moment}" in one.before]
+
+
+def two_updates(updates: Sequence[Update], made: Folder) -> Update | None:
+    """Read what two steps made of the start, with a sync behind the second alone.
+
+    None of code that takes none, and where they left fp32.
+    """
+    first, number = updates[0], updates[-1].number + 2
+    found = _after(made, number)
+    if not found or not all(np.all(np.isfinite(values)) for values in found.values()):
+        return None
+    if lacking := sorted(set(first.after) - set(found)):
+        raise Untrained(f"its state is incomplete: {lacking[0]} is missing")
+    return Update(number, first.before, found)
+
+
+def refuse_one_for_two(workload: Training, two: Update, batch: int) -> None:
+    """Refuse two steps that moved weights as far as one does, by the moments that they ended with.
+
+    A sync stands behind every other update: a step that notes that it is due, and is done once when
+    somebody looks, makes all of those.
+    """
+    shares = []
+    for name in learned(workload, two):
+        last, _ = narrow_weights.movement_of(workload, name, two, batch)
+        if squares := float(last @ last):
+            shares.append(float((two.before[name] - two.after[name]) @ last) / squares)
+    if shares and median(shares) < _TWO:
+        raise Untrained("of two steps without a sync between them one moves the weights")
 
 
 def following_update(last: Update, made: Folder, *, is_known: bool) -> Update | None:

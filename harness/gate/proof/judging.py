@@ -21,8 +21,10 @@ from harness.gate.proof.given_back import (
     following_update,
     further_updates,
     learned,
+    refuse_one_for_two,
     refuse_standstill,
     thinned_further,
+    two_updates,
     updates_of,
 )
 from harness.gate.proof.gradient_errors import (
@@ -115,6 +117,9 @@ def judge(
     if (following := following_update(updates[-1], made, is_known=is_known)) is not None:
         known = stored(given, following.number) if is_known else None
         _hold_following(workload, precision, following, known, len(start.batches[0]))
+    two = None if precision_of(precision).is_pure else two_updates(updates, made)
+    if two is not None:
+        refuse_one_for_two(workload, two, len(start.batches[0]))
     return Proved(len(updates), worst, precision in TOLERANCES)
 
 

@@ -75,7 +75,7 @@ _KEPT = {moment for moments in MOMENTS.values() for moment in moments}
 REPEATS, CHANCES = 4, 3
 MOST_STEPS = 8
 """Some frameworks queue no more than a few dozen steps."""
-MOST_AFTER = 0.5
+MOST_AFTER = 0.25
 """Share of the time of some steps that may pass after sync; an honest one leaves nothing."""
 MOST_RESTARTS = 8
 """Steps from one start, of which two must have different losses where dropouts drop."""
@@ -248,17 +248,28 @@ class TimedUpdates:
         replicas: int = door(activity, "replicas") or 1
         numbers = range(self._place.rank * replicas, (self._place.rank + 1) * replicas)
         folders = [Writer(os.path.join(place, str(one)) if one else place) for one in numbers]
-        for update, rows in enumerate(given.about["batches"], start=1):
-            target = given.tensors["batch/{}/target".format(update)]
-            activity.load(given.under("start/"))
-            rank = self._place.rank
-            activity.give(
-                self._part(given.tensors["pictures"], rows, rank),
-                self._part(target, range(target.shape[0]), rank),
-            )
+        last = len(given.about["batches"])
+        for update in range(1, last + 1):
+            self._begin(update)
             self._put_step(folders, numbers, update)
-        self._put_step(folders, numbers, len(given.about["batches"]) + 1)
+        self._put_step(folders, numbers, last + 1)
+        self._begin(1)
+        activity.step()  # no sync behind it, and an update of its own
+        self._put_step(folders, numbers, last + 2)
         return folders
+
+    def _begin(self, update: int) -> None:
+        """Load the start, and give an update's batch."""
+        given, rank = self._given, self._place.rank
+        rows, target = (
+            given.about["batches"][update - 1],
+            given.tensors["batch/{}/target".format(update)],
+        )
+        self._activity.load(given.under("start/"))
+        self._activity.give(
+            self._part(given.tensors["pictures"], rows, rank),
+            self._part(target, range(target.shape[0]), rank),
+        )
 
     def _put_step(self, folders: Sequence[Writer], numbers: Sequence[int], update: int) -> None:
         """Take a step, and write the state of each device after it."""

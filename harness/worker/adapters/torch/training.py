@@ -68,6 +68,8 @@ class Trainer:
         self.network.train()
         self.model: Any = self.strategy.wrap(self.network)
         if settings.is_compiled:
+            # Dynamo goes on in eager mode, with a warning that nobody reads.
+            torch._dynamo.config.fail_on_recompile_limit_hit = True
             self.model = torch.compile(self.model, mode=settings.mode, dynamic=False)
         self.loss_of = lowering_of(LOSSES, workload.loss, "torch")
         self.scaler = torch.amp.GradScaler(

@@ -11,6 +11,11 @@ KNOWN = {
     "forward only": ("tinycnn", "changes nothing"),
     "no update": ("tinycnn", "no weight moves"),
     "every second step skipped": ("tinycnn", "changes nothing"),
+    "the last step before a sync alone": ("tinycnn", "of two steps without a sync between them"),
+    "the last step before a sync alone, of ranks": (
+        "tinycnn",
+        "of two steps without a sync between them",
+    ),
     "training that stops after twelve steps": ("tinycnn", "changes nothing"),
     "the first batch for ever": ("tinycnn", "the gradient of fc/"),
     "half the batch": ("tinycnn", "the gradient of fc/"),

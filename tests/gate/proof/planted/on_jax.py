@@ -8,9 +8,21 @@ FOLDER = "harness/worker/adapters/jax/"
 OURS = "self.trained, self._loss = self._step(self.trained, self._given)"
 SLOPES = "net, workload, precision, state, given, draw, count=accumulate"
 ROW = "                x = self._layer(self.sites[path], x, one)\n"
+DUE = f"""{OURS}
+        except self._jax.errors.JaxRuntimeError as error:
+            raise told(error) from error
+
+    def sync(self) -> None:
+        \"\"\"Wait for the last step.\"\"\"
+        try:
+"""
+LATE = f"""{DUE.replace(OURS, "self.due = True")}            if self.__dict__.pop("due", False):
+                {OURS}
+"""
 FAULTS: dict[str, Fault] = {
     **known(
         {
+            "the last step before a sync alone": ("adapter.py", (DUE, LATE)),
             "every second step skipped": ("adapter.py", (OURS, counted("self.taken % 2", OURS))),
             "the first eight samples": (
                 "training.py",

@@ -6,6 +6,16 @@ from tests.gate.proof.planted.fault import Fault, counted, known
 
 FOLDER = "harness/worker/adapters/torch/"
 STEP = "self._loss = self.trainer.step(*self.batch)"
+DUE = f"""{STEP}
+        except RuntimeError as error:
+            raise failures.read(error) from error
+
+    def sync(self) -> None:
+        \"\"\"Return at once: a step on a CPU is done when it returns.\"\"\"
+"""
+LATE = f"""{DUE.replace(STEP, "self.due = True")}        if self.__dict__.pop("due", False):
+            {STEP}
+"""
 BACKWARD = "        self.scaler.scale(loss).backward()\n"
 PASSES = "        loss = self.passes(x, target)\n        self._clip_gradients()\n"
 OPTIMISER_STEP = "        self.scaler.step(self.optimiser)"
@@ -31,6 +41,7 @@ FAULTS: dict[str, Fault] = {
             ),
             "no update": ("training.py", (UPDATE, PASSES)),
             "every second step skipped": ("activity.py", (STEP, counted("self.taken % 2", STEP))),
+            "the last step before a sync alone": ("activity.py", (DUE, LATE)),
             "training that stops after twelve steps": (
                 "activity.py",
                 (STEP, counted("self.taken <= 12", STEP)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.gate.proof.planted.fault import Fault, counted, known
-from tests.gate.proof.planted.on_torch import BACKWARD, STEP
+from tests.gate.proof.planted.on_torch import BACKWARD, DUE, LATE, STEP
 from tests.gate.proof.planted.on_torch import FOLDER as FOLDER
 
 DDP = "strategies/ddp.py"
@@ -49,6 +49,7 @@ FAULTS: dict[str, Fault] = known(
         "gradients exchanged in fp16": exchanged(f"{HOOKS}.fp16_compress_hook(None, bucket)"),
         "gradients exchanged in bf16": exchanged(f"{HOOKS}.bf16_compress_hook(None, bucket)"),
         "gradients exchanged in every second step": ("activity.py", (STEP, each_second(STEP))),
+        "the last step before a sync alone, of ranks": ("activity.py", (DUE, LATE)),
         "a rank that starts from other weights": (
             "training.py",
             (LOADED, LOADED.replace("in state", f"in state and not {RANK}")),
