@@ -43,6 +43,19 @@ def test_sentences_of_a_table_stand_below_each_other_under_their_headings(visit)
     assert page.locator("#holes td").nth(1).get_attribute("data-head") == "why"
 
 
+def test_beside_the_name_of_a_cell_stands_its_rate_and_other_columns_can_be_had(visit):
+    page = visit(PAGES["demo"](), width=PHONE).page
+    rate = page.locator("#cells tbody td.n").first
+    box = rate.bounding_box()
+    assert rate.inner_text() == "32.2"
+    assert box["x"] + box["width"] < PHONE
+    assert page.locator("#cells th[data-key=workload]").is_visible(), "a name does not say it"
+    columns = page.locator("#cells .columns")
+    columns.locator("summary").click()
+    columns.get_by_label("precision").check()
+    assert page.locator("#cells th[data-key=factor_precision]").is_visible()
+
+
 def test_on_a_tablet_dots_have_their_axis_and_words_of_charts_are_large_enough(visit):
     page = visit(PAGES["demo"](), width=TABLET).page
     axis = page.locator("#trials thead .ends").first
