@@ -20,11 +20,11 @@ from tests.gate.proof.conftest import BATCH
 from tests.gate.proof.free_checks import seen
 from tests.gate.proof.planted import (
     on_jax,
-    on_tensorflow,
     on_tinygrad,
     on_torch,
     subtle_on_jax,
     subtle_on_keras,
+    subtle_on_tensorflow,
     subtle_on_torch,
 )
 from tests.gate.proof.planted.fault import counted
@@ -38,7 +38,7 @@ PLANTED_IN = {**NETWORKS, **TEXTS, "adam": adam, "tinyvit": tinyvit}
 PLANTED: dict[str, ModuleType] = {
     "torch": subtle_on_torch,
     "jax": subtle_on_jax,
-    "tensorflow": on_tensorflow,
+    "tensorflow": subtle_on_tensorflow,
     "keras": subtle_on_keras,
     "tinygrad": on_tinygrad,
 }
