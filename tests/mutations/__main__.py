@@ -35,6 +35,7 @@ class Keeper:
     def __init__(self, kept: Path) -> None:
         self._kept = kept
         self.known = {one["test"]: one for one in _lines(kept)}
+        self.untold: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep a fault's or a network's fate; what could not run is tried again."""
@@ -45,6 +46,8 @@ class Keeper:
             self.known[report.nodeid] = one
             with self._kept.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(one) + "\n")
+        elif report.failed:
+            self.untold.append(report.nodeid)
 
 
 def main(words: Sequence[str]) -> int:
@@ -60,6 +63,7 @@ def main(words: Sequence[str]) -> int:
     options += [f"--deselect={test}" for test in keeper.known]
     code = pytest.main([*options, str(ROOT / "tests/gate"), *further], plugins=[keeper])
     text = tables.planted(keeper.known.values()) + "\n" + tables.seeded(keeper.known.values())
+    text += tables.untold(keeper.untold)
     (OUT / "table.md").write_text(text, encoding="utf-8")
     sys.stdout.write(text)
     failed = [one for one in keeper.known.values() if not one["passed"]]

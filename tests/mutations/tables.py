@@ -43,6 +43,13 @@ def seeded(found: Iterable[Found]) -> str:
     return "\n".join([*lines, "", f"{passed} of {len(rows)} trials of clean networks proved.", ""])
 
 
+def untold(tests: Sequence[str]) -> str:
+    """Name the tests that failed before they told what they found: of what is in no table."""
+    if not tests:
+        return ""
+    return "\n".join(["", f"{len(tests)} failed before they told what they found:", "", *tests, ""])
+
+
 def _fate(one: Found) -> str:
     if one["named"] is None:
         return " (**missed**)"

@@ -29,3 +29,10 @@ def test_a_seed_that_was_refused_counts_against_its_network() -> None:
     table = tables.seeded([seed(1, 2e-4), seed(2, None), seed(3, 3e-4), fault("jax", "c")])
     assert "| jax | tinycnn | 2 of 3 | 3e-04 | 1e-03 |" in table
     assert "2 of 3 trials of clean networks proved." in table
+
+
+def test_a_test_that_broke_off_is_named_where_no_table_has_it() -> None:
+    assert tables.untold([]) == ""
+    told = tables.untold(["tests/a.py::test[torch: half the batch]"])
+    assert "1 failed before they told what they found:" in told
+    assert "tests/a.py::test[torch: half the batch]" in told

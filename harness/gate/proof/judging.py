@@ -284,7 +284,7 @@ def _share(
     which = int(np.argmax(moved))
     found = float(fitted[which])
     least = 5e-4 if precision in TOLERANCES else 2e-2
-    if abs(found / shares[which] - 1) < least:
+    if abs(found - shares[which]) < least * abs(shares[which]):
         return None  # no share explains it
     if which == len(words):
         times = found / shares[which]

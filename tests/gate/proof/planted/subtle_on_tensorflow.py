@@ -133,6 +133,11 @@ FAULTS: dict[str, Fault] = {
         DECAYED.replace("self", "2 * self"),
         "weight decay is 0.0002 where 0.0001 is asked",
     ),
+    "a decay of biases and norms too": optimiser(
+        "if name in self._decayed and self._rule.weight_decay:",
+        "if self._rule.weight_decay:",
+        "weight decay is 0.0001 where 0 is asked",
+    ),
     "running statistics that stand still": norm((MOVING, "0.0"), "bn1/"),
     "running statistics that move too fast": norm((MOVING, "0.2"), "bn1/"),
     "another epsilon": norm(('"epsilon": ', "0.1"), "the gradient of "),
