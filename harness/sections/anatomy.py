@@ -10,7 +10,7 @@ from harness.analysis.limits.anatomy import PHASES, Anatomy
 from harness.analysis.limits.holding_back import limits
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Chart, Fold, Note, Sheet, Stacks
+from harness.sections.contract.blocks import Block, Chart, Facts, Fold, Note, Sheet, Stacks
 from harness.sections.contract.section import Section
 
 _PHASES = (
@@ -78,9 +78,12 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         shown = tuple(row for rows_of in every for row in rows_of[:_ON_PAGE])
         whole = Table(kind, title, columns, tuple(row for rows_of in every for row in rows_of))
         yield Fold(title, (Sheet(whole, filters=("cell",), rows_on_page=shown),))
-    for name, one in named:
-        for why in filter(None, (one.traced, one.undivided, one.of_device)):
-            yield Note(f"{name}: {why}.")
+    doubts = tuple(
+        (name, f"{why}.")
+        for name, one in named
+        for why in filter(None, (one.traced, one.undivided, one.of_device))
+    )
+    yield Facts(doubts, is_prose=True)
 
 
 def _phases(name: str, of: Anatomy) -> Iterator[tuple[object, ...]]:

@@ -17,7 +17,16 @@ from harness.analysis.explain.words import (
 )
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Chart, Fall, Group, Note, Waterfall
+from harness.sections.contract.blocks import (
+    Block,
+    Chart,
+    Facts,
+    Fall,
+    Fold,
+    Group,
+    Note,
+    Waterfall,
+)
 from harness.sections.contract.section import Section
 from harness.verdicts.results import scaled
 
@@ -46,6 +55,11 @@ _DRAWN = (
     "one above it ends. A whisker shows where the end of its bar plausibly lies."
 )
 
+_MOST_PAIRS = 10
+_FOR_OTHERS = (
+    "Of {1} pairs the first {0} are taken apart here, folded; `bakeoff explain RUN A B` does it "
+    "for any two."
+)
 _OF_FLOORS = (
     Column("slower_of_least", "slower cell, of what the machine can do", "share"),
     Column("faster_of_least", "faster cell, of what the machine can do", "share"),
@@ -133,8 +147,8 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     if any(_has_floors(one) for one, _, _ in explained):
         yield Note(_FLOORS)
     answered = [one for one in explained if not one[0].refusal]
-    for number, (one, first, second) in enumerate(answered, start=1):
-        yield Group(
+    groups = tuple(
+        Group(
             (
                 Note(headline(one, first, second)),
                 *(Note(sentence) for sentence in causes(one, first, second)),
@@ -143,9 +157,15 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
             ),
             f"{first} and {second}",
         )
-    for one, first, second in explained:
-        if one.refusal:
-            yield Note(f"{first} and {second}: {one.refusal}.")
+        for number, (one, first, second) in enumerate(answered[:_MOST_PAIRS], start=1)
+    )
+    if len(answered) > _MOST_PAIRS:
+        yield Note(_FOR_OTHERS.format(len(groups), len(answered)))
+        yield Fold("Part by part", groups, f"{len(groups)} pairs")
+    else:
+        yield from groups
+    refused = ((f"{first} and {second}", one.refusal) for one, first, second in explained)
+    yield Facts(tuple((pair, f"{why}.") for pair, why in refused if why), is_prose=True)
 
 
 SECTION = Section(

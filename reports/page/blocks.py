@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,20 +11,25 @@ from harness.sections.contract.blocks import (
     Brief,
     Chart,
     Dots,
+    Facts,
     Fold,
     Group,
     Heat,
     Sheet,
+    Stacks,
     on_page,
     walk,
 )
 from reports.charts.draw import draw
 from reports.page.cell_places import CellPlaces
+from reports.page.folding import FIRST, is_folded
 from reports.page.grid import Grid, grid
 from reports.page.links import Links
 from reports.page.timeline_packing import MOST_CHARACTERS, packed_together
 from reports.page.trials import strips
 
+_FIRST_SENTENCES = 3
+"""Of many sentences, each of some lines."""
 Shown = tuple[str, Any]
 """The template's macro, and what it is given."""
 
@@ -67,7 +72,26 @@ def packings(blocks: Iterable[Block]) -> dict[str, str]:
 
 
 def shown(blocks: Iterable[Block], canvas: Canvas) -> list[Shown]:
-    """Prepare all that a page shows of some blocks."""
+    """Prepare all that a page shows of some blocks; of what is long, the first."""
+    return _prepared((one for block in blocks for one in _begun(block)), canvas)
+
+
+def _begun(block: Block) -> Iterator[Block]:
+    """Fold all but the first of many words, and draw the first of many bars."""
+    match block:
+        case Facts(items) if is_folded(len(items)):
+            first = _FIRST_SENTENCES if block.is_prose else FIRST
+            yield replace(block, items=items[:first])
+            yield Fold(f"{len(items) - first} more", (replace(block, items=items[first:]),))
+        case Chart(Stacks() as whole) if is_folded(len(whole.bars)):
+            told = f"The first {FIRST} of {len(whole.bars)} cells are drawn; the table has all."
+            drawn = replace(whole, bars=whole.bars[:FIRST])
+            yield replace(block, drawing=drawn, note=f"{block.note} {told}".strip())
+        case _:
+            yield block
+
+
+def _prepared(blocks: Iterable[Block], canvas: Canvas) -> list[Shown]:
     kept = [block for block in blocks if not isinstance(block, Brief)]
     return [_shown(block, canvas) for block in kept if _has_place(block)]
 
@@ -90,8 +114,10 @@ def _shown(block: Block, canvas: Canvas) -> Shown:
             return kind, _figure(block, canvas)
         case Dots():
             return kind, strips(block, canvas.colours, canvas.places)
-        case Group() | Fold():
+        case Group():
             return kind, {"of": block, "blocks": shown(block.blocks, canvas)}
+        case Fold():  # who unfolds it wants all of it
+            return kind, {"of": block, "blocks": _prepared(block.blocks, canvas)}
     return kind, block
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from harness.analysis.explain.step_shares import UNEXPLAINED
 from harness.analysis.explain.words import causes, headline, operations_words, part_name
 from harness.errors import UsageError
 from harness.sections import why
-from harness.sections.contract.blocks import tables
+from harness.sections.contract.blocks import Fold, Note, tables
 from harness.store.record_readers.attribution import Attribution, Operation, Part
 from harness.store.records import Gate
 from harness.verdicts.io_results import InputResult
@@ -330,3 +331,17 @@ def test_the_columns_of_the_page_s_table_have_titles_of_their_own() -> None:
     titles = [column.title for column in made[0].columns]
     assert "part of the step" in titles
     assert len(set(titles)) == len(titles)
+
+
+def test_of_many_pairs_a_page_takes_the_first_apart_in_a_fold() -> None:
+    few = samples.factorial(2, 2, 4)
+    read = {}
+    for one in few.cells:
+        step_ms = one.factors["batch"] * 1e3 / (one.rate.value if one.rate else 1.0)
+        share = step_ms / sum(CLEAN_MS.values())
+        read[one.key] = attributed({key: of * share for key, of in CLEAN_MS.items()})
+    made = list(why.SECTION.make(few, Evidence(attributions=read)))
+    (fold,) = (block for block in made if isinstance(block, Fold))
+    assert len(list(tables(made))) == len(fold.blocks) == 10
+    said = " ".join(block.text for block in made if isinstance(block, Note))
+    assert re.search(r"Of \d\d pairs the first 10 are taken apart here", said)

@@ -322,6 +322,18 @@ def test_a_page_of_180_cells_stays_below_1_megabyte_and_30_thousand_elements():
     assert elements(page) <= 30_000
 
 
+def test_a_large_page_folds_what_ran_and_draws_the_first_of_its_meters():
+    few = samples.factorial(2, 2, 4)
+    cells = tuple(samples.with_facts(samples.with_power(cell)) for cell in few.cells)
+    page = render(dataclasses.replace(few, cells=cells))
+    ran = page.split('<section id="what-ran">')[1].split("</section>")[0]
+    seen, _, folded = ran.partition("<summary>23 more</summary>")
+    assert (seen.count("<dt>"), folded.count("<dt>")) == (10, 23)
+    energy = page.split('<section id="energy">')[1].split("</section>")[0]
+    assert energy.count("data-bar=") == 2 * 10
+    assert "The first 10 of 32 cells are drawn; the table has all." in energy
+
+
 def elements(page):
     """Count what a browser makes of a page, without what its scripts add."""
     return len(re.findall(r"<[a-z]", page))
