@@ -20,7 +20,7 @@ from harness.cli.verbs.export import command as export
 from harness.errors import UsageError
 from harness.sections.cells import cells
 from harness.sections.ranking import ranking
-from harness.verdicts.results import Interval
+from harness.verdicts.results import Interval, TurnsTaken
 from reports.exports.formats import bibtex, latex, markdown, methods
 from reports.exports.paper_tables import for_paper
 from reports.figures.captions import caption
@@ -109,6 +109,27 @@ def test_the_methods_name_what_was_compared_and_what_was_tolerated():
     assert "42 of 43 trials count; rejected by rule: 1 contended." in told
     assert "Of those that count, 42 were contended, which the study tolerates." in told
     assert "tolerates" not in methods.of_results(demo)
+
+
+def test_the_methods_say_that_trials_took_turns_only_of_those_that_did():
+    def told(*alone: str) -> str:
+        first = samples.demo().cells[0]
+        trials = tuple(
+            dataclasses.replace(trial, turns=TurnsTaken(alone=why))
+            for trial, why in zip(first.trials, alone, strict=False)
+        )
+        assert first.rate is not None
+        rate = dataclasses.replace(first.rate, n=len(alone), interval=None)
+        cell = dataclasses.replace(first, trials=trials, rate=rate)
+        return methods.of_results(dataclasses.replace(samples.demo(), cells=(cell,)))
+
+    alone = "slurm starts its ranks"
+    assert "took turns" not in told(alone)
+    assert "ran 1 time each" in told(alone)
+    assert "within blocks. " in told(alone)
+    assert ". ." not in told(alone)
+    assert "the others were stopped." in told("", "")
+    assert "the others were stopped; 1 ran alone." in told("", alone)
 
 
 def test_what_all_rows_share_stands_in_the_caption():

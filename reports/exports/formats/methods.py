@@ -31,11 +31,12 @@ def _sentences(results: Results) -> Iterator[str]:
         yield f"We measured on {named_machine(run)}, with {versions}."
     trials = tally(results.cells).made
     blocks = sorted({cell.rate.n for cell in results.cells if cell.rate})
-    times = f"{blocks[0]} to {blocks[-1]}" if len(blocks) > 1 else str(blocks[0])
+    times = units.counted(blocks[-1], "time")
+    times = f"{blocks[0]} to {times}" if len(blocks) > 1 else times
     factors = ", ".join(name.replace("_", " ") for name in _compared(results))
     yield (
         f"{units.counted(len(results.cells), 'configuration').capitalize()}"
-        f"{f' (factors: {factors})' if factors else ''} ran {times} times each, every trial in "
+        f"{f' (factors: {factors})' if factors else ''} ran {times} each, every trial in "
         "processes of its own, in blocks of random order "
         f"(seed {', '.join(str(run.seed) for run in results.runs)})."
     )
@@ -50,15 +51,13 @@ def _sentences(results: Results) -> Iterator[str]:
         [str(t.verdict or t.outcome) for t in trials if not t.counted], len(trials)
     )
     yield from _tolerated([str(t.verdict) for t in trials if t.counted])
-    if any(t.counted and t.turns is not None for t in trials):
-        yield (
-            "Trials of a block lived at the same time and took turns: one worked, the others were "
-            "stopped."
-        )
+    yield from _turns([bool(t.turns.alone) for t in trials if t.counted and t.turns is not None])
     yield (
         "A rate is the geometric mean over trials; configurations are compared by their ratios "
-        f"within blocks. {intervals(results)}."
+        "within blocks."
     )
+    if known := intervals(results):
+        yield f"{known}."
     if compared := ratios(results):
         yield f"{compared}."
     gates = Counter(cell.gate.state for cell in results.cells if cell.gate.state != NOTHING)
@@ -85,6 +84,16 @@ def _tolerated(verdicts: list[str]) -> Iterator[str]:
     if found:
         each = ", ".join(f"{count} were {verdict}" for verdict, count in sorted(found.items()))
         yield f"Of those that count, {each}, which the study tolerates."
+
+
+def _turns(are_alone: list[bool]) -> Iterator[str]:
+    """Say whether trials took turns, and how many could not; nothing where none was to."""
+    if not all(are_alone):
+        alone = f"; {sum(are_alone)} ran alone" if any(are_alone) else ""
+        yield (
+            "Trials of a block lived at the same time and took turns: one worked, the others were "
+            f"stopped{alone}."
+        )
 
 
 def _span(recorded: object) -> str:
