@@ -82,13 +82,22 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     (tmp_path / "runs").mkdir()
     placed = [run.rename(tmp_path / "runs" / run.name) for run in made]
     for age, run in enumerate(placed):
-        os.utime(run / "run.json", (1_000_000 - age, 1_000_000 - age))
+        told = json.loads((run / "run.json").read_text(encoding="utf-8"))
+        told["started_wall_ns"] -= age
+        (run / "run.json").write_text(json.dumps(told), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return placed
 
 
 def test_latest_is_the_run_begun_last_whatever_was_written_since(two: list[Path]):
     (two[1] / "report.html").write_text("a page of the older one", encoding="utf-8")
+    (found,) = run_directories(["latest"])
+    assert found.resolve() == two[0].resolve()
+
+
+def test_a_copy_of_an_older_run_is_not_the_latest(two: list[Path]):
+    os.utime(two[1] / "run.json", (2_000_000_000, 2_000_000_000))
+    os.utime(two[0] / "run.json", (1_000_000_000, 1_000_000_000))
     (found,) = run_directories(["latest"])
     assert found.resolve() == two[0].resolve()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from harness.errors import RunError
+from harness.errors import DamagedFile, RunError
 from harness.store.contained import MOST_JSON
 from harness.store.layout import RunPaths
 
@@ -47,8 +47,18 @@ def newest_first(runs: Iterable[Path]) -> list[Path]:
         if not place.is_symlink():
             paths = RunPaths(place)
             with suppress(RunError, FileNotFoundError):
-                begun[place] = paths.files.checked(paths.run, MOST_JSON).lstat().st_mtime_ns
+                begun[place] = _begun_ns(paths)
     return sorted(begun, key=begun.__getitem__, reverse=True)
+
+
+def _begun_ns(paths: RunPaths) -> int:
+    """Take the run's own word: a copy's file is younger. Of a damaged one take the file's time."""
+    written = paths.files.checked(paths.run, MOST_JSON).lstat().st_mtime_ns
+    with suppress(DamagedFile):
+        begun = paths.files.read_object(paths.run).get("started_wall_ns")
+        if isinstance(begun, int):
+            return begun
+    return written
 
 
 def _folders(folder: Path) -> list[Path]:
