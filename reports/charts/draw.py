@@ -43,7 +43,7 @@ def draw(chart: Chart, colours: Mapping[str, int], *, narrow: bool = False) -> s
         case Rungs(steps):
             return rungs(steps, name=name, label=title, narrow=narrow)
         case Roof(ceilings, points):
-            return roofline(ceilings, points, name=name, narrow=narrow)
+            return roofline(ceilings, points, colours, name=name, narrow=narrow)
         case Ratios(compared):
             return ratios(compared, name=name, label=title, narrow=narrow)
         case Heat(timeline, grid, axis):

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 
 from harness.analysis import numbers
 from harness.analysis.context.roofline import RoofCeiling, RoofPoint
-from reports.charts.svg import Scale, element, free_level, log_ticks, picture, text
+from reports.charts.colours import colour_of
+from reports.charts.svg import Scale, element, log_ticks, picture, text
 
 _WIDTH, _HEIGHT = 960.0, 420.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 24.0, 20.0, 44.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 20.0, 44.0
 _NARROW, _BESIDE, _ENTRY = 354.0, 8.0, 18.0
+_NAME, _LETTER, _MOST_NAMED = 15.0, 6.6, 20
 
 
 def roofline(
-    ceilings: Sequence[RoofCeiling], points: Sequence[RoofPoint], *, name: str, narrow: bool = False
+    ceilings: Sequence[RoofCeiling],
+    points: Sequence[RoofPoint],
+    colours: Mapping[str, int],
+    *,
+    name: str,
+    narrow: bool = False,
 ) -> str:
     """Draw bandwidths as slopes, peaks as levels, each named measured or declared.
 
-    A narrow chart names its cells below it instead of beside their dots.
+    Cells are named beside the plot, with a line to their dots; in a narrow chart below it, by
+    number.
     """
-    width, beside = (_NARROW, _BESIDE) if narrow else (_WIDTH, _RIGHT)
+    room = min(0.45 * _WIDTH, _RIGHT + _LETTER * max(len(one.name) for one in points))
+    width, beside = (_NARROW, _BESIDE) if narrow else (_WIDTH, room)
     peaks = [c for c in ceilings if c.flops]
     slopes = [c for c in ceilings if c.bytes_per_s]
     peak = max((c.flops for c in peaks if c.flops), default=max(p.flops for p in points))
@@ -49,7 +59,6 @@ def roofline(
         drawn.append(element("line", class_="axis", x1=start, x2=x.end, y1=level, y2=level))
         label = f"{ceiling.name} ({ceiling.how})"
         drawn.append(text(x.end, level - 5, label, text_anchor="end"))
-    levels: list[float] = []
     for ceiling in slopes:
         assert ceiling.bytes_per_s is not None
         left = max(x.low, y.low / ceiling.bytes_per_s)
@@ -57,18 +66,41 @@ def roofline(
         low, high = left * ceiling.bytes_per_s, right * ceiling.bytes_per_s
         drawn.append(element("line", class_="axis", x1=x(left), x2=x(right), y1=y(low), y2=y(high)))
         drawn.append(text(x(left) + 24, y(low) + 8, f"{ceiling.name} ({ceiling.how})"))
-        levels.append(y(low) + 8)
-    for index, point in enumerate(points):
+    ordered = sorted(points, key=lambda one: -one.flops)
+    named = ordered[:_MOST_NAMED]
+    lowest = _HEIGHT - _BOTTOM - (_ENTRY if narrow else 0)  # there the slope's name stands
+    levels = _levels([y(one.flops) + 4 for one in named], lowest)
+    for index, point in enumerate(ordered):
         across, up = x(point.intensity), y(point.flops)
-        kind, below = f"s{index % 8 + 1}", _HEIGHT + (index + 1) * _ENTRY
-        drawn.append(element("circle", class_=kind, cx=across, cy=up, r=5.0))
+        kind, below = f"s{colour_of(colours, point.run, point.framework)}", _HEIGHT + index * _ENTRY
+        said = element("title", escape(point.name))
+        drawn.append(element("circle", said, class_=kind, cx=across, cy=up, r=5.0))
+        if index >= len(named):
+            continue
         if narrow:
-            drawn.append(element("circle", class_=kind, cx=5.0, cy=below - 4, r=5.0))
-            drawn.append(text(16, below, point.name))
+            drawn.append(text(across + 8, levels[index], str(index + 1)))
+            drawn.append(text(0, below + _ENTRY, f"{index + 1}  {point.name}"))
         else:
-            is_right = across > (x.start + x.end) / 2
-            aside, anchor = (across - 9, "end") if is_right else (across + 9, None)
-            level = free_level(up + 4, levels, _HEIGHT - _BOTTOM - 4)
-            drawn.append(text(aside, level, point.name, text_anchor=anchor))
-    height = _HEIGHT + len(points) * _ENTRY + 6 if narrow else _HEIGHT
+            level = levels[index]
+            leader = element(
+                "line", class_="grid", x1=across + 6, y1=up, x2=x.end + 8, y2=level - 4
+            )
+            drawn.append(leader)
+            drawn.append(text(x.end + 12, level, point.name))
+    if rest := len(points) - len(named):
+        left, last = (0.0, _HEIGHT + (len(named) + 1) * _ENTRY) if narrow else (x.end + 12, _HEIGHT)
+        drawn.append(text(left, last - 4, f"and {rest} more: see the table", class_="soft"))
+    entries = len(named) + bool(len(points) - len(named))
+    height = _HEIGHT + entries * _ENTRY + 6 if narrow else _HEIGHT
     return picture(width, height, "".join(drawn), label="Roofline", name=name)
+
+
+def _levels(wanted: Sequence[float], lowest: float) -> list[float]:
+    """Move names apart, from the highest down, and all up again where they would end too low."""
+    levels: list[float] = []
+    for one in wanted:
+        levels.append(max(one, levels[-1] + _NAME) if levels else one)
+    for index in reversed(range(len(levels))):
+        levels[index] = min(levels[index], lowest)
+        lowest = levels[index] - _NAME
+    return levels

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -159,12 +160,27 @@ def test_a_cell_of_several_nodes_lies_at_what_one_of_them_reaches() -> None:
 
 def test_every_cell_is_drawn_within_the_axes_of_its_roof() -> None:
     ceilings = (RoofCeiling("cpu-fp32", 1e12, None, "declared"),)
-    points = tuple(RoofPoint(str(flops), 10.0, flops) for flops in (1e9, 5e12, 9e13))
-    drawn = roofline(ceilings, points, name="roofline")
+    points = tuple(RoofPoint(str(flops), 10.0, flops, "a", "jax") for flops in (1e9, 5e12, 9e13))
+    drawn = roofline(ceilings, points, {"jax": 1}, name="roofline")
     found = re.findall(r'<circle class="s\d" cx="[\d.]+" cy="([-\d.]+)"', drawn)
     heights = [float(one) for one in found]
     assert len(heights) == len(points)
     assert all(20 <= one <= 376 for one in heights)
+
+
+def test_names_of_cells_stand_beside_the_plot_and_apart_however_many_there_are() -> None:
+    ceilings = (RoofCeiling("cpu-fp32", 1e12, None, "declared"),)
+    points = tuple(RoofPoint(f"cell {at}", 10.0, 1e9, "a", "jax") for at in range(60))
+    drawn = roofline(ceilings, points, {"jax": 3}, name="roofline")
+    names = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>cell \d+</text>', drawn)
+    end = max(float(one) for one in re.findall(r'class="axis"[^>]* x2="([\d.]+)"', drawn))
+    assert all(float(across) > end for across, _ in names)
+    levels = sorted(float(level) for _, level in names)
+    assert len(levels) == 20
+    assert all(after - before >= 12 for before, after in pairwise(levels))
+    assert levels[-1] <= 376
+    assert "and 40 more: see the table" in drawn
+    assert set(re.findall(r'<circle class="(s\d)"', drawn)) == {"s3"}
 
 
 def test_without_ceilings_there_is_no_roof() -> None:

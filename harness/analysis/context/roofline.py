@@ -45,6 +45,8 @@ class RoofPoint:
     """Operations per byte."""
     flops: float
     """Operations per second of one device, as the ceilings are; on CPUs of one node."""
+    run: str
+    framework: str
 
 
 _OUTPUT_MOVES = 4
@@ -69,7 +71,8 @@ def roof(results: Results) -> tuple[tuple[RoofCeiling, ...], tuple[RoofPoint, ..
             "" if figures.share_of_ceiling is None else f" ({figures.share_of_ceiling * 100:.0f} %)"
         )
         each = figures.flops / devices(cell)
-        points.append(RoofPoint(f"{called[cell.run, cell.key]}{share}", intensity, each))
+        name = f"{called[cell.run, cell.key]}{share}"
+        points.append(RoofPoint(name, intensity, each, cell.run, cell.framework))
         ceilings |= roofs
     return tuple(ceilings.values()), tuple(points)
 
