@@ -13,8 +13,8 @@ from harness.gate.proof.untrained import Untrained
 from harness.worker.scale import Scale
 from tests.gate.proof import dropping
 from tests.gate.proof.conftest import SEEDS, bar
-from tests.gate.proof.planted import ranks_of_jax, ranks_of_tensorflow, ranks_of_torch
 from tests.gate.proof.planted.fault import Fault
+from tests.gate.proof.planted.ranks import of_jax, of_tensorflow, of_torch
 from tests.gate.proof.rank_trials import PLATFORM, RankTrials
 from workloads import tinycnn, tinygpt
 
@@ -24,19 +24,14 @@ NETWORKS = {"tinycnn": tinycnn, "dropping": dropping}
 TWO_RANKS = Scale(ranks_per_node=2, batch_per_device=8)
 TWO_DEVICES = Scale(devices_per_rank=2, batch_per_device=8)
 PLANTED: dict[tuple[str, str], tuple[Scale, str, dict[str, Fault]]] = {
-    ("torch", "ddp"): (TWO_RANKS, ranks_of_torch.FOLDER, ranks_of_torch.FAULTS),
-    ("jax", "data-parallel"): (TWO_RANKS, ranks_of_jax.FOLDER, ranks_of_jax.FAULTS),
-    ("tensorflow", "multiworker"): (
-        *(TWO_RANKS, ranks_of_tensorflow.FOLDER),
-        ranks_of_tensorflow.MULTIWORKER,
-    ),
-    ("tensorflow", "mirrored"): (
-        *(TWO_DEVICES, ranks_of_tensorflow.FOLDER),
-        ranks_of_tensorflow.MIRRORED,
-    ),
+    ("torch", "ddp"): (TWO_RANKS, of_torch.FOLDER, of_torch.FAULTS),
+    ("jax", "data-parallel"): (TWO_RANKS, of_jax.FOLDER, of_jax.FAULTS),
+    ("tensorflow", "multiworker"): (TWO_RANKS, of_tensorflow.FOLDER, of_tensorflow.MULTIWORKER),
+    ("tensorflow", "mirrored"): (TWO_DEVICES, of_tensorflow.FOLDER, of_tensorflow.MIRRORED),
     ("tensorflow", "parameter-server"): (
-        *(TWO_RANKS, ranks_of_tensorflow.FOLDER),
-        ranks_of_tensorflow.PARAMETER_SERVER,
+        TWO_RANKS,
+        of_tensorflow.FOLDER,
+        of_tensorflow.PARAMETER_SERVER,
     ),
 }
 IN_CI = {
