@@ -20,11 +20,11 @@ from tests.gate.proof.conftest import BATCH
 from tests.gate.proof.free_checks import seen
 from tests.gate.proof.planted import (
     on_jax,
-    on_tinygrad,
     on_torch,
     subtle_on_jax,
     subtle_on_keras,
     subtle_on_tensorflow,
+    subtle_on_tinygrad,
     subtle_on_torch,
 )
 from tests.gate.proof.planted.fault import counted
@@ -40,7 +40,7 @@ PLANTED: dict[str, ModuleType] = {
     "jax": subtle_on_jax,
     "tensorflow": subtle_on_tensorflow,
     "keras": subtle_on_keras,
-    "tinygrad": on_tinygrad,
+    "tinygrad": subtle_on_tinygrad,
 }
 IN_CI = {
     "torch": {

@@ -138,6 +138,11 @@ FAULTS: dict[str, Fault] = {
         "gradient + 2 * self._decay",
         "weight decay is 0.0002 where 0.0001 is asked",
     ),
+    "a decay of biases and norms too": training(
+        "if self._decay and name in self._decayed else",
+        "if self._decay else",
+        "weight decay is 0.0001 where 0 is asked",
+    ),
     "labels smoothed": training(CLASSES, SMOOTHED, "the gradient of "),
     "attention that sees ahead": (
         "tinygpt",
