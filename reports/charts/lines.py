@@ -7,7 +7,17 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.scaling.efficiency import ENOUGH
 from harness.sections.contract.blocks import Curve
 from reports.charts.colours import colour_of
-from reports.charts.svg import Scale, element, free_level, picture, text, ticks
+from reports.charts.svg import (
+    Scale,
+    broken,
+    element,
+    free_level,
+    more_height,
+    picture,
+    stacked,
+    text,
+    ticks,
+)
 
 _WIDTH, _HEIGHT = 960.0, 380.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 190.0, 16.0, 44.0
@@ -54,18 +64,22 @@ def lines(
         for count in marks
     ]
     drawn.append(text(_LEFT, _HEIGHT - 4, counts, class_="soft"))
+    letters = int((width - 30) / _LETTER)
     ends: list[float] = []
+    below = _HEIGHT
     for index, line in enumerate(series):
         colour = colour_of(colours, line.run, line.framework)
-        below, dash = _HEIGHT + (index + 1) * _ENTRY, f"d{index % _DASHES + 1}"
+        dash = f"d{index % _DASHES + 1}"
         drawn += _line(line, x, y, colour=colour, dash=dash)
         if narrow:
-            kind = f"curve l{colour} {dash}"
+            kind, named_as = f"curve l{colour} {dash}", broken(line.name, letters)
+            below += _ENTRY
             drawn.append(element("path", class_=kind, d=f"M0 {below - 4:.0f}H24"))
-            drawn.append(text(30, below, line.name))
+            drawn += stacked(30, below, named_as)
+            below += more_height(named_as)
         else:
             drawn.append(_end(line, x, y, ends))
-    height = _HEIGHT + len(series) * _ENTRY + 6 if narrow else _HEIGHT
+    height = below + 6 if narrow else _HEIGHT
     return picture(width, height, "".join(drawn), label=title, name=name)
 
 

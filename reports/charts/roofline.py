@@ -8,7 +8,16 @@ from html import escape
 from harness.analysis import numbers
 from harness.analysis.context.roofline import RoofCeiling, RoofPoint
 from reports.charts.colours import colour_of
-from reports.charts.svg import Scale, element, log_ticks, picture, text
+from reports.charts.svg import (
+    Scale,
+    broken,
+    element,
+    log_ticks,
+    more_height,
+    picture,
+    stacked,
+    text,
+)
 
 _WIDTH, _HEIGHT = 960.0, 420.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 20.0, 44.0
@@ -70,16 +79,20 @@ def roofline(
     named = ordered[:_MOST_NAMED]
     lowest = _HEIGHT - _BOTTOM - (_ENTRY if narrow else 0)  # there the slope's name stands
     levels = _levels([y(one.flops) + 4 for one in named], lowest)
+    below = _HEIGHT
     for index, point in enumerate(ordered):
         across, up = x(point.intensity), y(point.flops)
-        kind, below = f"s{colour_of(colours, point.run, point.framework)}", _HEIGHT + index * _ENTRY
+        kind = f"s{colour_of(colours, point.run, point.framework)}"
         said = element("title", escape(point.name))
         drawn.append(element("circle", said, class_=kind, cx=across, cy=up, r=5.0))
         if index >= len(named):
             continue
         if narrow:
             drawn.append(text(across + 8, levels[index], str(index + 1)))
-            drawn.append(text(0, below + _ENTRY, f"{index + 1}  {point.name}"))
+            words = broken(f"{index + 1} {point.name}", int(width / _LETTER))
+            below += _ENTRY
+            drawn += stacked(0, below, words)
+            below += more_height(words)
         else:
             level = levels[index]
             leader = element(
@@ -88,10 +101,10 @@ def roofline(
             drawn.append(leader)
             drawn.append(text(x.end + 12, level, point.name))
     if rest := len(points) - len(named):
-        left, last = (0.0, _HEIGHT + (len(named) + 1) * _ENTRY) if narrow else (x.end + 12, _HEIGHT)
+        below += _ENTRY if narrow else 0.0
+        left, last = (0.0, below + 4) if narrow else (x.end + 12, _HEIGHT)
         drawn.append(text(left, last - 4, f"and {rest} more: see the table", class_="soft"))
-    entries = len(named) + bool(len(points) - len(named))
-    height = _HEIGHT + entries * _ENTRY + 6 if narrow else _HEIGHT
+    height = below + 6 if narrow else _HEIGHT
     return picture(width, height, "".join(drawn), label="Roofline", name=name)
 
 

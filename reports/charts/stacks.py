@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from html import escape
 
-from reports.charts.svg import element, picture, text
+from reports.charts.svg import broken, element, more_height, picture, stacked, text
 
 _WIDTH, _LEFT, _RIGHT, _ROW = 960.0, 230.0, 90.0, 30.0
 _NARROW, _TALL = 354.0, 50.0
@@ -44,9 +44,12 @@ def stacks(
         )
         drawn.append(text(at + 16, line + 14, part))
         at += takes
+    higher = 0.0
     for row, (title, pieces) in enumerate(bars):
-        top, left = line + 28 + (row + 1) * tall - _ROW, begin
-        bar = [text(0, top - 6 if narrow else top + 14, title)]
+        words = broken(title, int(width / _LETTER)) if narrow else [title]
+        higher += more_height(words)
+        top, left = line + 28 + (row + 1) * tall - _ROW + higher, begin
+        bar = stacked(0, top - 6 - more_height(words) if narrow else top + 14, words)
         for part, amount in pieces:
             if not amount:  # it only keeps its place in the legend
                 continue
@@ -60,4 +63,6 @@ def stacks(
             left += amount * scale
         bar.append(text(left + 8, top + 14, shown(sum(amount for _, amount in pieces))))
         drawn.append(element("g", "".join(bar), data_bar=title))
-    return picture(width, line + 32 + len(bars) * tall, "".join(drawn), label=label, name=name)
+    return picture(
+        width, line + 32 + len(bars) * tall + higher, "".join(drawn), label=label, name=name
+    )

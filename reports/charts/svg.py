@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import inf
 
 _LINE = 14.0
+_FIXED = "\N{NO-BREAK SPACE}"
 
 
 def coordinate(value: float) -> str:
@@ -32,6 +34,22 @@ def element(name: str, content: str = "", **attributes: float | str | None) -> s
 def text(x: float, y: float, content: str, **attributes: float | str | None) -> str:
     """Write real text, which prints, scales and can be found."""
     return element("text", escape(content), x=x, y=y, **attributes)
+
+
+def broken(name: str, most: int) -> list[str]:
+    """Break a name between its parts into lines of so many letters."""
+    parts = name.replace(" ", _FIXED).replace(f"{_FIXED}·{_FIXED}", f"{_FIXED}· ")
+    return [one.replace(_FIXED, " ") for one in textwrap.wrap(parts, most)]
+
+
+def stacked(x: float, y: float, lines: Sequence[str]) -> list[str]:
+    """Write lines of text below each other."""
+    return [text(x, y + at * _LINE, one) for at, one in enumerate(lines)]
+
+
+def more_height(lines: Sequence[object]) -> float:
+    """Say by how much lines are higher than one."""
+    return (len(lines) - 1) * _LINE
 
 
 def picture(width: float, height: float, content: str, *, label: str, name: str) -> str:

@@ -10,9 +10,9 @@ from harness.verdicts.results import CellResult, TrialResult
 from reports.charts.bars import top_of
 from reports.charts.colours import colour_of
 from reports.charts.dots import Axes, axes_of
-from reports.charts.svg import element, log_ticks, text, ticks
+from reports.charts.svg import element, log_ticks, more_height, text, ticks
 from reports.figures.row_words import drawn as words_drawn
-from reports.figures.row_words import more_height, set_alike
+from reports.figures.row_words import set_alike
 
 _ROW, _HEAD, _FOOT = 34.0, 24.0, 22.0
 _BAR, _MIDDLE = 10.0, 24.0

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
-from reports.charts.svg import text
+from reports.charts.svg import broken, text
 
 _LETTER, _DIGIT, _APART = 6.0, 6.4, 10.0
 """How wide letters, digits and the gap between them are, rather too wide."""
 _LINE, _BASE = 14.0, 14.0
-_FIXED = "\N{NO-BREAK SPACE}"
 
 Lines = Sequence[tuple[str, str]]
 """What stands left and right on each line."""
@@ -21,18 +19,7 @@ def set_alike(rows: Sequence[tuple[str, str]], width: float) -> list[Lines]:
     most = int(width / _LETTER)
     if all(_LETTER * len(name) + _APART + _DIGIT * len(said) <= width for name, said in rows):
         return [[row] for row in rows]
-    return [[*((one, "") for one in _broken(name, most)), ("", said)] for name, said in rows]
-
-
-def _broken(name: str, most: int) -> list[str]:
-    """Break a name between its parts."""
-    parts = name.replace(" ", _FIXED).replace(f"{_FIXED}·{_FIXED}", f"{_FIXED}· ")
-    return [one.replace(_FIXED, " ") for one in textwrap.wrap(parts, most)]
-
-
-def more_height(lines: Lines) -> float:
-    """Say by how much a row is higher than one with a single line."""
-    return (len(lines) - 1) * _LINE
+    return [[*((one, "") for one in broken(name, most)), ("", said)] for name, said in rows]
 
 
 def drawn(lines: Lines, top: float, width: float) -> list[str]:

@@ -196,6 +196,12 @@ def test_an_answer_has_a_line_for_each_sentence():
     assert render(short).count('class="line"') == 2
 
 
+def test_the_answer_that_stays_at_the_top_names_its_workload_where_there_are_several():
+    brief = re.search(r'<p class="brief"[^>]*>([^<]*)', render(samples.demo()))
+    assert brief is not None
+    assert brief[1].startswith("alexnet: jax fp32 is 0.800")
+
+
 def test_commands_in_sentences_are_marked_as_code_and_stay_text():
     warned = dataclasses.replace(samples.demo(), warnings=("Say `bakeoff <resume>` again.",))
     assert "<li>Say <code>bakeoff &lt;resume&gt;</code> again.</li>" in render(warned)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from harness.analysis.context.roofline import RoofPoint
 from harness.analysis.scaling.prediction import forecasts
+from harness.sections.contract.blocks import Curve, Point
 from reports.charts.bars import bar
+from reports.charts.lines import lines
+from reports.charts.roofline import roofline
+from reports.charts.stacks import stacks
 from reports.charts.svg import element, picture, text
 from reports.figures.forecast import drawing
 from reports.figures.standalone import standalone
@@ -65,3 +70,18 @@ def test_a_prediction_is_drawn_with_its_colours_on_white():
     assert {one.get("stroke-dasharray") for one in curves} == {None, "7 3"}
     assert "<style" not in drawn
     assert "var(" not in drawn
+
+
+def test_a_narrow_chart_breaks_long_names_and_cuts_none():
+    name = "tinycnn · tensorflow · multiworker · cpu · batch 16 · 2 ranks per node"
+    points = (Point(1, 1.0), Point(2, 0.7))
+    curve = Curve(name, "a run", "tensorflow", points)
+    roof = RoofPoint(name, 10.0, 1e9, "a run", "tensorflow")
+    for drawn in (
+        stacks([(name, (("all", 1.0),))], name="x", label="x", shown=str, narrow=True),
+        lines([curve], {}, counts="nodes", name="x", title="x", narrow=True),
+        roofline((), (roof,), {}, name="x", narrow=True),
+    ):
+        words = [one.text or "" for one in ElementTree.fromstring(drawn).iter("text")]
+        assert max(map(len, words)) <= 53
+        assert name in " ".join(words)
