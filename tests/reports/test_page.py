@@ -248,6 +248,20 @@ def test_failures_are_a_matrix_with_one_example_each_and_the_rest_folded():
     assert first.endswith(": no number (no end after 30 min).")
 
 
+def test_a_matrix_of_failures_says_in_words_what_was_not_set_or_switched_off():
+    few = samples.many_failures()
+    cells = []
+    for cell in few.cells:
+        is_even = cell.factors["threads"] % 2 == 0
+        set_so = {"peer": is_even, "allocator": "a" if is_even else None}
+        cells.append(dataclasses.replace(cell, factors={**cell.factors, **set_so}))
+    varied = (*few.varied, "peer", "allocator")
+    page = render(dataclasses.replace(few, cells=tuple(cells), varied=varied))
+    section = page.split('<section id="failures">')[1].split("</section>")[0]
+    found = set(re.findall(r"<td[^>]*>(yes|no|not set|True|False|None)\b(?! )", section))
+    assert found == {"yes", "no", "not set"}
+
+
 def test_the_axis_of_scaling_counts_what_its_sentence_counts():
     section = render(samples.scaled()).split('<section id="scaling">')[1].split("</section>")[0]
     assert "efficient at 8 nodes" in section

@@ -82,6 +82,15 @@ def in_common(results: Results, of: Sequence[Failure]) -> str:
     return f"every cell of {words}" if len(alike) == len(of) else f"all of {words}"
 
 
+def _level(value: object) -> str:
+    """Put a factor's value into a word for a table under the factor's name."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
 def by_level(
     results: Results, of: Sequence[Failure]
 ) -> Sequence[tuple[str, str, int, Mapping[str, int]]]:
@@ -90,9 +99,9 @@ def by_level(
     rows: list[tuple[str, str, int, Mapping[str, int]]] = []
     for name in dict.fromkeys(("workload", "framework", *results.varied)):
         values = in_order(factor_value(cell, name) for cell in results.cells)
-        levels: dict[str, list[CellResult]] = {str(value): [] for value in values}
+        levels: dict[str, list[CellResult]] = {_level(value): [] for value in values}
         for cell in results.cells:
-            levels[str(factor_value(cell, name))].append(cell)
+            levels[_level(factor_value(cell, name))].append(cell)
         if not 1 < len(levels) <= _MOST_LEVELS:
             continue
         for level, cells in levels.items():
