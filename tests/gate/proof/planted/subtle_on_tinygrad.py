@@ -105,8 +105,11 @@ FAULTS: dict[str, Fault] = {
     "bf16 where fp32 is asked": training(PASS, NARROW_PASS, "the gradient of "),
     "gradients in bf16": slopes(f"one{NARROW}"),
     "gradients that are 1 % too long": slopes("1.01 * one", "1.01 times what it should be"),
+    "the signs of gradients": slopes("one.sign()"),
     "the last sample left out": batch(f"{X}[:-1], {TARGET}[:-1]"),
     "labels of other samples": batch(f"{X}, {TARGET}.flip(0)"),
+    "labels one too high": batch(f"{X}, ({TARGET} + 1) % 10"),
+    "channels in reverse order": batch(f"{X}.flip(1), {TARGET}"),
     "pictures mirrored": batch(f"{X}.flip(3), {TARGET}"),
     "pictures in bf16": batch(f"{X}{NARROW}, {TARGET}"),
     "weights that are not loaded": (
@@ -143,6 +146,9 @@ FAULTS: dict[str, Fault] = {
     ),
     "another second moment of Adam": training(
         SECOND, SECOND.replace("rule.beta2", "0.99"), ADAMS, "adam"
+    ),
+    "another rate of Adam": training(
+        "kept - rate * (first", "kept - 2 * rate * (first", "2 times as far as", "adam"
     ),
     "another epsilon of Adam": training(ROOT, ROOT.replace("rule.epsilon", "1e-3"), ADAMS, "adam"),
     "attention that sees ahead": (
