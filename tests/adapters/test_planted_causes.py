@@ -279,7 +279,10 @@ def test_a_product_more_in_one_layer_comes_first(framework: str) -> None:
     edits = [PRODUCT[framework], *filter(None, [HELPERS.get(framework)])]
     told = explained(framework, *edits)
     assert part_name(told.terms[0]) == "pool2, forward", told.refusal
-    assert told.terms[0].difference_s > 0.6 * told.difference_s
+    first = told.terms[0]
+    # Whose step is the longer one depends on what else the machine does.
+    spent = {told.first.key: first.first_s, told.second.key: first.second_s}
+    assert spent["planted"] > 10 * spent["clean"]
 
 
 @pytest.mark.long

@@ -357,7 +357,8 @@ def test_everything_that_would_stop_a_study_is_said_before_it_waits_in_a_queue(s
     assert {check: words in said.get(check, "") for check, words in planted.items()} == (
         dict.fromkeys(planted, True)
     ), said
-    assert "the partition has 3 nodes in service; " in said["job 2"]
+    # How many there are just now: one may not have come back yet from what went before.
+    assert re.search(r"the partition has \d nodes in service; ", said["job 2"])
     mended = {one["check"]: one["remedy"] for one in found if one["level"] == "fault"}
     assert mended["container of torch"] == "Mend frameworks.torch.container in faulty."
     assert "`sinfo -o '%P %f'`" in mended["constraint knl"]
