@@ -57,7 +57,7 @@ _DRAWN = (
 
 _MOST_PAIRS = 10
 _FOR_OTHERS = (
-    "Of {1} pairs the first {0} are taken apart here, folded; `bakeoff explain RUN A B` does it "
+    "Of {} pairs the first {} are taken apart here, folded; `bakeoff explain RUN A B` does it "
     "for any two."
 )
 _OF_FLOORS = (
@@ -160,7 +160,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         for number, (one, first, second) in enumerate(answered[:_MOST_PAIRS], start=1)
     )
     if len(answered) > _MOST_PAIRS:
-        yield Note(_FOR_OTHERS.format(len(groups), len(answered)))
+        yield Note(_FOR_OTHERS.format(len(answered), len(groups)))
         yield Fold("Part by part", groups, f"{len(groups)} pairs")
     else:
         yield from groups

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from html import escape
 from math import inf
 
-_LINE = 14.0
+LINE = 14.0
+"""From one line of text to the next."""
 _FIXED = "\N{NO-BREAK SPACE}"
 
 
@@ -44,12 +45,12 @@ def broken(name: str, most: int) -> list[str]:
 
 def stacked(x: float, y: float, lines: Sequence[str]) -> list[str]:
     """Write lines of text below each other."""
-    return [text(x, y + at * _LINE, one) for at, one in enumerate(lines)]
+    return [text(x, y + at * LINE, one) for at, one in enumerate(lines)]
 
 
 def more_height(lines: Sequence[object]) -> float:
     """Say by how much lines are higher than one."""
-    return (len(lines) - 1) * _LINE
+    return (len(lines) - 1) * LINE
 
 
 def picture(width: float, height: float, content: str, *, label: str, name: str) -> str:
@@ -71,7 +72,7 @@ def whisker(low: float, high: float, y: float) -> list[str]:
 def free_level(wanted: float, taken: list[float], lowest: float = inf) -> float:
     """Give the first level from the wanted one at which no other words stand: down, then up."""
     level, step = wanted, 1.0
-    while any(abs(level - other) < _LINE for other in taken):
+    while any(abs(level - other) < LINE for other in taken):
         level += step
         if level > lowest:
             level, step = wanted, -1.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.charts.svg import broken, text
+from reports.charts.svg import LINE, broken, text
 
 _LETTER, _DIGIT, _APART = 6.0, 6.4, 10.0
 """How wide letters, digits and the gap between them are, rather too wide."""
-_LINE, _BASE = 14.0, 14.0
+_BASE = 14.0
 
 Lines = Sequence[tuple[str, str]]
 """What stands left and right on each line."""
@@ -26,7 +26,7 @@ def drawn(lines: Lines, top: float, width: float) -> list[str]:
     """Draw all lines below each other."""
     words = []
     for at, (left, right) in enumerate(lines):
-        base = top + _BASE + at * _LINE
+        base = top + _BASE + at * LINE
         words += [text(0, base, left)] if left else []
         words += [text(width, base, right, text_anchor="end")] if right else []
     return words

@@ -97,7 +97,7 @@ def _prepared(blocks: Iterable[Block], canvas: Canvas) -> list[Shown]:
 
 
 def _has_place(block: Block) -> bool:
-    return on_page(block) or not isinstance(block, Sheet | Dots | Group | Fold)
+    return on_page(block) or not isinstance(block, Sheet | Dots | Facts | Group | Fold)
 
 
 def _shown(block: Block, canvas: Canvas) -> Shown:

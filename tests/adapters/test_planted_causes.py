@@ -280,9 +280,9 @@ def test_a_product_more_in_one_layer_comes_first(framework: str) -> None:
     told = explained(framework, *edits)
     assert part_name(told.terms[0]) == "pool2, forward", told.refusal
     first = told.terms[0]
-    # Whose step is the longer one depends on what else the machine does.
+    # On a busy machine the clean step may be the longer one as a whole: hence by name.
     spent = {told.first.key: first.first_s, told.second.key: first.second_s}
-    assert spent["planted"] > 10 * spent["clean"]
+    assert spent["planted"] - spent["clean"] > 0.6 * told.difference_s
 
 
 @pytest.mark.long

@@ -99,7 +99,7 @@ def test_sorting_works_from_the_keyboard(visit):
     assert page.locator("#cells tbody tr").first.locator("td").nth(2).inner_text() == "jax"
 
 
-def test_the_theme_goes_round_and_is_kept_by_the_next_page_too(visit):
+def test_the_theme_goes_round_and_is_kept_and_open_pages_follow(visit):
     opened = visit(PAGES["demo"]())
     page = opened.page
     seen = []
@@ -107,6 +107,8 @@ def test_the_theme_goes_round_and_is_kept_by_the_next_page_too(visit):
         page.locator("#theme").click()
         seen.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
     assert seen == ["rgb(255, 255, 255)", "rgb(21, 23, 26)"]
+    page.reload()
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
     beside = page.context.new_page()
     beside.goto(page.url)
     beside.wait_for_function("document.documentElement.dataset.theme === 'dark'")

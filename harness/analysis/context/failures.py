@@ -79,7 +79,7 @@ def in_common(results: Results, of: Sequence[Failure]) -> str:
         str(value) if name in NAMED_APART else factor_words(name, value)
         for name, value in shared.items()
     )
-    return f"every cell of {words}" if len(alike) == len(of) else f"all of {words}"
+    return f"every cell of {words}" if len(alike) == len(of) else f"some cells of {words}, no other"
 
 
 def _level(value: object) -> str:

@@ -65,7 +65,7 @@ def check(name: str, here: bool, as_json: bool) -> int:
         login_node=login,
         values=dict(tally(platform)),
         unsourced=unsourced(platform),
-        compared=compare(platform, seen) if other is login is None else [],
+        compared=[] if other or login else compare(platform, seen),
     )
     emit(checked, lambda: _in_words(checked, platform), as_json=as_json)
     return 1 if checked.differing else 0

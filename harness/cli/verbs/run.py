@@ -87,12 +87,8 @@ def command(
 
 def _left_out(plan: Plan) -> list[str]:
     """Say that cells were asked for which do not run; why takes a table."""
-    many = len(plan.holes)
-    return (
-        [f"Left out: {counted(many, 'cell')}; `bakeoff plan` of the same study says why."]
-        if many
-        else []
-    )
+    many = counted(len(plan.holes), "cell")
+    return [f"Left out: {many}; `bakeoff plan` of the same study says why."] if plan.holes else []
 
 
 def create_missing(plan: Plan) -> None:

@@ -83,15 +83,12 @@ def learned(workload: Training, one: Update) -> list[str]:
 def two_updates(updates: Sequence[Update], made: Folder) -> Update | None:
     """Read what two steps made of the start, with a sync behind the second alone.
 
-    None of code that takes none, and where they left fp32.
+    None where they left fp32.
     """
     first, number = updates[0], updates[-1].number + 2
-    found = _after(made, number)
-    if not found or not all(np.all(np.isfinite(values)) for values in found.values()):
-        return None
-    if lacking := sorted(set(first.after) - set(found)):
-        raise Untrained(f"its state is incomplete: {lacking[0]} is missing")
-    return Update(number, first.before, found)
+    found = _whole(made, number, first)
+    is_finite = all(np.all(np.isfinite(values)) for values in found.values())
+    return Update(number, first.before, found) if is_finite else None
 
 
 def refuse_one_for_two(workload: Training, two: Update, batch: int) -> None:
@@ -110,24 +107,30 @@ def refuse_one_for_two(workload: Training, two: Update, batch: int) -> None:
 
 
 def following_update(last: Update, made: Folder, *, is_known: bool) -> Update | None:
-    """Read the update that begins where the last one ended; None of code that takes none.
+    """Read the update that begins where the last one ended; None where it left fp32.
 
     How many were made is counted by the optimiser itself there, not loaded. What float64 says of it
     is finite where it ``is known``; elsewhere no start keeps it within what fp32 holds.
     """
-    found = _after(made, last.number + 1)
+    found = _whole(made, last.number + 1, last)
     lost = [name for name, values in found.items() if not np.all(np.isfinite(values))]
     if lost and is_known:
         words = f"after update {last.number + 1}, which follows another"
         raise Untrained(f"{lost[0]} is not a number {words}")
-    if not found or lost:
+    if lost:
         return None
-    if lacking := sorted(set(last.after) - set(found)):
-        raise Untrained(f"its state is incomplete: {lacking[0]} is missing")
     before = dict(last.after)
     if "step" in last.before:
         before["step"] = last.before["step"] + 1
     return Update(last.number + 1, before, found)
+
+
+def _whole(made: Folder, number: int, like: Update) -> dict[str, Array]:
+    """Read a further update; refuse one that lacks what another has."""
+    found = _after(made, number)
+    if lacking := sorted(set(like.after) - set(found)):
+        raise Untrained(f"its state is incomplete: {lacking[0]} is missing")
+    return found
 
 
 def thinned_further(values: Array) -> Array:

@@ -113,9 +113,10 @@ def judge(
     for path, first in drawn[0].items() if drawn else ():
         if np.array_equal(first, drawn[-1][path]):
             raise Untrained(f"{path} drops the same values at every step")
-    is_known = precision in TOLERANCES and bool(given.under(f"gradient/{updates[-1].number + 1}/"))
+    number = updates[-1].number + 1
+    is_known = precision in TOLERANCES and bool(given.under(f"gradient/{number}/"))
+    known = stored(given, number) if is_known else None
     if (following := following_update(updates[-1], made, is_known=is_known)) is not None:
-        known = stored(given, following.number) if is_known else None
         _hold_following(workload, precision, following, known, len(start.batches[0]))
     two = None if precision_of(precision).is_pure else two_updates(updates, made)
     if two is not None:

@@ -57,7 +57,7 @@ from typing import (
 )
 
 from harness.worker.contracts import Refused, door
-from harness.worker.gate import starting_point, tensors
+from harness.worker.gate import late_work, starting_point, tensors
 from harness.worker.gate.losses import are_equal
 from harness.worker.gate.rank_equality import share
 from harness.worker.gate.subject import MOST_ITEMS, Made, put_thinned, thinned
@@ -72,11 +72,6 @@ if TYPE_CHECKING:
 
 DOORS = ("load", "give", "state")
 _KEPT = {moment for moments in MOMENTS.values() for moment in moments}
-REPEATS, CHANCES = 4, 3
-MOST_STEPS = 8
-"""Some frameworks queue no more than a few dozen steps."""
-MOST_AFTER = 0.25
-"""Share of the time of some steps that may pass after sync; an honest one leaves nothing."""
 MOST_RESTARTS = 8
 """Steps from one start, of which two must have different losses where dropouts drop."""
 
@@ -87,10 +82,6 @@ class StandsStill(Refused):
 
 class CompiledAgain(Refused):
     """Say that the step that was examined is perhaps not the program that was timed."""
-
-
-class SyncTooEarly(Refused):
-    """Say that the steps were not done when ``sync`` returned."""
 
 
 class TimedUpdates:
@@ -126,7 +117,7 @@ class TimedUpdates:
         starting_point.require_fresh_batches(self._activity, self._given.under("initial/"))
         began = clock()
         if self._made is not None:
-            self._wait(min(steps, MOST_STEPS), clock)
+            late_work.refuse(self._activity, self._place.size, steps, clock)
             folders = self._update(self._made)
             for folder in folders:
                 folder.close({"seconds": (clock() - began) / 1e9})
@@ -208,41 +199,6 @@ class TimedUpdates:
                 "places: what was examined may be another than what was timed".format(programs)
             )
 
-    def _wait(self, steps: int, clock: Callable[[], int]) -> None:
-        """Refuse a sync that returns while most of the work is still to be done, every second time
-        or oftener; a neighbour may delay what is looked at once.
-        """
-        share = 1.0
-        for _ in range(CHANCES):
-            share = sorted(self._share_after_sync(steps, clock) for _ in range(REPEATS))[-2]
-            if self._place.size > 1:  # ranks step together, or wait for each other
-                share = self._activity.agree(share)
-            if share <= MOST_AFTER:
-                break
-        if share > MOST_AFTER:
-            raise SyncTooEarly(
-                "sync returned before the steps were done: {:.0f} % of their time came after it. "
-                "What was timed is how fast steps are queued, not how fast they are computed"
-                "".format(100 * share)
-            )
-
-    def _share_after_sync(self, steps: int, clock: Callable[[], int]) -> float:
-        activity = self._activity
-        start = clock()
-        for _ in range(steps):
-            activity.step()
-        activity.sync()
-        synced = clock()
-        self._look()
-        looked = clock()
-        self._look()  # once more, when certainly nothing runs: what looking itself takes
-        idle = clock() - looked
-        return (looked - synced - idle) / max(1, looked - start)
-
-    def _look(self) -> None:
-        self._activity.values()
-        next(iter(self._activity.state()))
-
     def _update(self, place: str) -> List[Writer]:
         given, activity = self._given, self._activity
         replicas: int = door(activity, "replicas") or 1
@@ -261,10 +217,8 @@ class TimedUpdates:
     def _begin(self, update: int) -> None:
         """Load the start, and give an update's batch."""
         given, rank = self._given, self._place.rank
-        rows, target = (
-            given.about["batches"][update - 1],
-            given.tensors["batch/{}/target".format(update)],
-        )
+        rows = given.about["batches"][update - 1]
+        target = given.tensors["batch/{}/target".format(update)]
         self._activity.load(given.under("start/"))
         self._activity.give(
             self._part(given.tensors["pictures"], rows, rank),

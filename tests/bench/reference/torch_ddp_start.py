@@ -11,27 +11,12 @@ import time
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - as everybody writes it
-from torch import distributed, nn
+from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
+from tests.bench.reference.torch_train import TinyCNN
+
 BATCH = 8
-
-
-class TinyCNN(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16)
-        self.conv2, self.bn2 = nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16)
-        self.conv3, self.bn3 = nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16)
-        self.conv4 = nn.Conv2d(16, 32, 3, stride=2)
-        self.fc = nn.Linear(32, 10)
-
-    def forward(self, x):
-        x = F.max_pool2d(F.relu(self.bn1(self.conv1(x))), 2)
-        y = F.relu(self.bn2(self.conv2(x)))
-        x = F.relu(self.bn3(self.conv3(y)) + x)
-        x = F.relu(self.conv4(F.pad(x, (0, 1, 0, 1))))
-        return self.fc(x.mean((2, 3)))
 
 
 def main():
