@@ -103,7 +103,7 @@ def refuse_one_for_two(workload: Training, two: Update, batch: int) -> None:
         if squares := float(last @ last):
             shares.append(float((two.before[name] - two.after[name]) @ last) / squares)
     if shares and median(shares) < _TWO:
-        raise Untrained("of two steps without a sync between them one moves the weights")
+        raise Untrained("of two steps without a sync between them only one moved the weights")
 
 
 def following_update(last: Update, made: Folder, *, is_known: bool) -> Update | None:
