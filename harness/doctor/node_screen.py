@@ -81,6 +81,7 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
         cells.append({**sent, "workload": "point-to-point", "nodes": 2})
     if "together" in asked:
         cells.append({**sent, "workload": "all-reduce", "nodes": count, "node": 1})
+    has_one_tier = "disk" not in asked or len(platform.storage) == 1
     matrix, *others = cells
     data: dict[str, Any] = {
         "title": f"Screen of {count} nodes",
@@ -93,6 +94,8 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
             "until": wanted.until,
             "timeout": "5 min",
             "turns": False,
+            # Nodes are held to their median; a declared one only spares the block that chooses one.
+            **({"reference": {"node": 1}} if has_one_tier else {}),
             "explain": False,  # nodes are held to each other, which no probe would help
             "tolerate": ["contended", "throttled", "stalled"],
         },

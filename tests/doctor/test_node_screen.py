@@ -10,7 +10,7 @@ import pytest
 
 from harness.doctor import node_screen
 from harness.errors import UsageError
-from harness.plan.plan import make_plan
+from harness.plan.plan import Plan, make_plan
 from harness.platform.hardware import Storage
 from harness.platform.platform import Platform, load_platform
 
@@ -18,13 +18,18 @@ NODES = ("cn1", "cn2", "cn3")
 WANTED = node_screen.Wanted("torch", "tinycnn", None, 6, "1 s")
 
 
-def planned(framework: str, platform: Platform, *measures: str) -> set[tuple[str, str, int, Any]]:
-    """Give workload, strategy, nodes and tier of every cell that would run."""
+def plan(framework: str, platform: Platform, *measures: str) -> Plan:
+    """Plan a screen of three nodes."""
     wanted = node_screen.Wanted(framework, "tinycnn", None, 6, "1 s", measures)
     launcher: Any = SimpleNamespace(nodes=lambda *_: NODES)
     session = node_screen.session(wanted, platform, launcher)
     there = platform.model_copy(update={"nodes": len(NODES)})
-    found = make_plan(session.study, there)
+    return make_plan(session.study, there)
+
+
+def planned(framework: str, platform: Platform, *measures: str) -> set[tuple[str, str, int, Any]]:
+    """Give workload, strategy, nodes and tier of every cell that would run."""
+    found = plan(framework, platform, *measures)
     assert not found.holes, [hole.why for hole in found.holes]
     assert {cell.factors["node"] for cell in found.cells} == {1, 2, 3}
     return {
@@ -44,6 +49,14 @@ def test_every_work_is_planned_and_none_left_out() -> None:
         ("point-to-point", "ddp", 2, None),
         ("all-reduce", "ddp", 3, None),
     }
+
+
+def test_no_block_is_spent_on_choosing_what_nodes_are_not_held_to() -> None:
+    platform = load_platform("mpi-cluster")
+    tiers = {name: Storage(path=f"/{name}") for name in ("scratch", "project")}
+    assert {block for _, block in plan("torch", platform).order} == set(range(1, 7))
+    several = plan("torch", platform.model_copy(update={"storage": tiers}))
+    assert not several.holes, "two tiers leave no single cell of a node to be declared"
 
 
 def test_what_only_sends_screens_the_network_alone() -> None:

@@ -2,7 +2,8 @@
 
 Each host has its own network, name, process tree, /run and /dev/shm; a bridge in a network of its
 own joins them, so that the machine itself is left alone. A host can be switched off (all its
-processes die and its cable goes dead, as when a plug is pulled) and booted again.
+processes die and its cable goes dead, as when a plug is pulled) and booted again, which starts the
+services that were added to it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -52,6 +53,7 @@ class Hosts:
         self._mark = f"bo{os.getpid()}"
         self._inits: dict[str, int] = {}
         self._outer: dict[str, subprocess.Popen[bytes]] = {}
+        self._services: list[Callable[[str], None]] = []
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -120,6 +122,12 @@ class Hosts:
             _ip("-n", net, "addr", "add", f"10.77.0.{10 + number}/24", "dev", "eth0")
             _ip("-n", net, "link", "set", "eth0", "up")
 
+    def serve(self, start: Callable[[str], None]) -> None:
+        """Start a service on every host, now and whenever one is booted again."""
+        self._services.append(start)
+        for name in self.names:
+            start(name)
+
     def boot(self, name: str) -> None:
         """Switch a host on."""
         _ip("-n", self._net("sw"), "link", "set", f"p{name}", "up")
@@ -143,6 +151,8 @@ class Hosts:
         _await(lambda: ready.exists() and bool(children.read_text().split()), f"{name} to boot")
         self._inits[name] = int(children.read_text().split()[0])
         self._outer[name] = outer
+        for start in self._services:
+            start(name)
 
     def _pinned(self, name: str) -> tuple[str, ...]:
         """Give each node a core of its own, as far as there are any: nodes that share one would

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from tests.engines.hosts import Hosts
 
@@ -69,11 +68,7 @@ class Slurm:
         key = folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
-        for host in self.hosts.names:
-            self._start_munge(host, key)
-        self.hosts.run("h0", "slurmctld", "-c", env=self.env)
-        for host in self.hosts.nodes:
-            self.hosts.run(host, "slurmd", env=self.env)
+        self.hosts.serve(self._start_daemons)
         self.wait_for("idle", len(self.hosts.nodes))
 
     def bakeoff(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -81,15 +76,13 @@ class Slurm:
         argv = (sys.executable, "-P", "-m", "harness.cli", *words)
         return self.hosts.run("h0", *argv, env=self.env, check=check)
 
-    def restart(self, host: str) -> None:
-        """Start the daemons of a host that was booted again."""
-        self._start_munge(host, self.hosts.folder / "munge.key")
-        self.hosts.run(host, "slurmd", env=self.env)
-
-    def _start_munge(self, host: str, key: Path) -> None:
+    def _start_daemons(self, host: str) -> None:
         own = ("--pid-file=/run/munge/munged.pid", "--log-file=/run/munge/munged.log")
         paths = ("--socket=/run/munge/munge.socket.2", "--seed-file=/run/munge/seed", *own)
+        key = self.hosts.folder / "munge.key"
         self.hosts.run(host, "munged", f"--key-file={key}", *paths, "--force")
+        daemon = ("slurmd",) if host in self.hosts.nodes else ("slurmctld", "-c")
+        self.hosts.run(host, *daemon, env=self.env)
 
     def wait_for(self, state: str, count: int) -> None:
         """Wait until so many nodes are in a state."""

@@ -39,7 +39,6 @@ def test_a_job_whose_node_dies_goes_on_narrower_and_again_when_the_node_is_back(
         first = site.outcomes("runs/dies")
     finally:
         site.hosts.boot("h3")
-        slurm.restart("h3")
     (lost,) = [one for one in first if one["outcome"] == "node-lost"]
     (narrow,) = [one for one in first if one["outcome"] == "ok"]
     assert len(first) == 2
