@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from harness.analysis import numbers
 from harness.analysis.cell_names import factor_value, in_order
+from harness.analysis.context.absolute_paths import without_place
 from harness.analysis.ranking import machine_name
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.study.recorded_variables import is_telling
 
 _LONGEST = 300
-_FOLDERS = re.compile(r"(?<![\w/.~])/(?:[^\s/,:;'\"]+/)+(?=[^\s/,:;'\"]+/[^\s/,:;'\"]+)")
-_HOME = re.compile(r"(?<![\w/.~])/(?:home|Users)/[^\s/,:;'\"]+")
-
-
-def without_place(text: str) -> str:
-    """Keep of absolute paths their last two names: where a machine keeps things stays there."""
-    return _HOME.sub("~", _FOLDERS.sub("…/", text))
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.analysis import numbers
-from harness.analysis.differences import flatten, host_facts, without_place
+from harness.analysis.context.absolute_paths import without_place
+from harness.analysis.differences import flatten, host_facts
 from harness.analysis.evidence import Evidence
 from harness.analysis.ranking import machine_name
 from harness.analysis.results import Results

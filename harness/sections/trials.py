@@ -11,7 +11,7 @@ from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, CellTrials, Dots, Fold, Note, Sheet
-from harness.sections.contract.columns import place, why
+from harness.sections.contract.columns import trial_place, why
 from harness.sections.contract.section import Section
 from harness.store.records import RunInfo
 from harness.units import counted
@@ -72,7 +72,7 @@ def trials(results: Results) -> Table:
             trial.counted,
             why(trial),
             trial.origin,
-            _place(cell, trial),
+            trial_place(cell, trial),
         )
         for cell in results.cells
         for trial in cell.trials
@@ -86,11 +86,6 @@ def _implied(run: RunInfo | None, cell: CellResult, trial: TrialResult) -> str:
         return ""
     name = trial.facts.get("device_name")
     return rate_in_words(run, cell, trial.rate, hosts=trial.nodes, device_name=name)
-
-
-def _place(cell: CellResult, trial: TrialResult) -> str:
-    attempt = "" if trial.attempt == 1 else f".{trial.attempt}"
-    return f"{place(cell)}/trial-{trial.block}{attempt}"
 
 
 def _cells(ranking: Ranking) -> Iterator[CellTrials]:

@@ -8,19 +8,22 @@ raises ``VERSION``; a new field does not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.analysis.context.absolute_paths import without_place, without_places
+from harness.analysis.differences import host_facts
 from harness.analysis.evidence import Evidence
 from harness.analysis.limits.holding_back import Limit, limits
 from harness.analysis.limits.words import sentence
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.errors import DamagedFile, RunError
+from harness.sections.contract.columns import trial_place
 from harness.store.contained import Contained
 from harness.store.json_text import json_text
 from harness.store.records import Hole, RunInfo
-from harness.verdicts.results import CellResult, Comparison, Estimate
+from harness.verdicts.results import CellResult, Comparison, Estimate, TrialResult
 from harness.worker.redaction.redact import redact_values
 from reports.text.answer import answer
 from reports.text.cards import Card
@@ -106,7 +109,7 @@ def summary(results: Results, evidence: Evidence | None = None) -> Summary:
     """Say the answer, the warnings and the rankings as values."""
     held = limits(results, evidence or Evidence())
     told = answer(results, held)
-    return Summary(
+    said = Summary(
         version=VERSION,
         title=results.title,
         question=told.question,
@@ -116,17 +119,21 @@ def summary(results: Results, evidence: Evidence | None = None) -> Summary:
         warnings=told.warnings,
         ranking=tuple(line for ranking in told.rankings for line in _lines(ranking, held)),
     )
+    shown: Summary = without_places(said)
+    return shown
 
 
 def results_file(results: Results, evidence: Evidence | None = None) -> ResultsFile:
-    """Give results as a program outside reads them."""
-    return ResultsFile(
+    """Give results as a program outside reads them, which may be on any machine."""
+    found = ResultsFile(
         **vars(summary(results, evidence)),
-        runs=results.runs,
-        cells=results.cells,
+        runs=tuple(map(_travelling_run, results.runs)),
+        cells=tuple(map(_travelling_cell, results.cells)),
         holes=results.holes,
         varied=results.varied,
     )
+    shown: ResultsFile = without_places(found)
+    return shown
 
 
 def results_text(results: Results, evidence: Evidence | None = None) -> str:
@@ -153,6 +160,19 @@ def read_results_file(path: Path) -> ResultsFile:
         where = ".".join(map(str, first["loc"])) or "the file"
         raise DamagedFile(f"{path} is no results.json: {where}: {first['msg']}") from None
     return read
+
+
+def _travelling_run(run: RunInfo) -> RunInfo:
+    return replace(
+        run, directory=without_place(run.directory), provenance=host_facts(run.provenance)
+    )
+
+
+def _travelling_cell(cell: CellResult) -> CellResult:
+    def moved(trial: TrialResult) -> TrialResult:
+        return replace(trial, directory=trial_place(cell, trial))
+
+    return replace(cell, trials=tuple(map(moved, cell.trials)))
 
 
 def _lines(ranking: Ranking, held: Mapping[str, Limit]) -> Iterator[RankedCell]:

@@ -83,9 +83,10 @@ def command(
     if figure is not None or is_drawn:
         written = _figure(directories, module, figure or "ranking", width_mm)
     elif table is None and not keys and hasattr(module, "of_results"):
+        from harness.analysis.context.absolute_paths import without_places
         from harness.analysis.read import read_results
 
-        written = module.of_results(read_results(directories))
+        written = module.of_results(without_places(read_results(directories)))
     else:
         written = _table(directories, module, table or "ranking", keys, width_mm)
     if output is None and isinstance(written, bytes) and sys.stdout.isatty():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.analysis.context.absolute_paths import without_places
 from harness.analysis.evidence import Mark, Timeline
 from harness.analysis.results import Results
 from harness.sections.contract.gather import phases_of, steps_of, timelines_of, typical_trial
@@ -41,7 +42,7 @@ class CellTrace:
 
 
 def cell_traces(results: Results) -> Iterator[CellTrace]:
-    """Give each cell's trace, without secrets."""
+    """Give each cell's trace, without secrets and absolute paths."""
     dataset = Dataset([Path(run.directory) for run in results.runs])
     folders = {run.name: RunPaths(Path(run.directory)) for run in results.runs}
     for cell in results.cells:
@@ -54,7 +55,7 @@ def cell_traces(results: Results) -> Iterator[CellTrace]:
             marks = phases + steps_of(dataset, cell, trial, zero_ns)
             lines = tuple(timelines_of(dataset, cell, trial, name))
             found = CellTrace(name, traced, f"block {trial.block}", marks, lines)
-        shown: CellTrace = redact_values(found)
+        shown: CellTrace = without_places(redact_values(found))
         yield shown
 
 

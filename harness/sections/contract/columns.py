@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.analysis.tables import Column
-from harness.store.layout import PILOT
+from harness.store.layout import PILOT, TrialName
 from harness.verdicts.results import CellResult, Estimate, Interval, TrialResult
 
 RATE_COLUMNS = (
@@ -25,6 +25,11 @@ def parts(estimate: Estimate | None) -> tuple[float | None, Interval | None, int
 def place(cell: CellResult) -> str:
     """Say where the raw data of a cell lie, from the folder of runs."""
     return f"{cell.run}/cells/{cell.key}"
+
+
+def trial_place(cell: CellResult, trial: TrialResult) -> str:
+    """Say the same of a trial."""
+    return f"{place(cell)}/{TrialName(trial.block, trial.attempt)}"
 
 
 def why(trial: TrialResult) -> str:

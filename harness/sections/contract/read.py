@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis.analyse import analyse
+from harness.analysis.context.absolute_paths import without_places
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Table, with_column
@@ -16,11 +17,12 @@ from harness.store.dataset import Dataset
 
 
 def read_page(directories: Sequence[Path]) -> tuple[Results, Evidence]:
-    """Read runs with everything that sections show beside the results."""
+    """Read runs with everything that sections show beside the results, as it may travel."""
     dataset = Dataset(directories)
     results = analyse(dataset)
-    evidence = gather(dataset, results, needs())
-    return replace(results, warnings=(*results.warnings, *evidence.damaged)), evidence
+    evidence = without_places(gather(dataset, results, needs()))
+    warnings = (*results.warnings, *evidence.damaged)
+    return without_places(replace(results, warnings=warnings)), evidence
 
 
 def read_with_limits(directories: Sequence[Path]) -> tuple[Results, Evidence]:
@@ -40,4 +42,5 @@ def read_table(directories: Sequence[Path], name: str) -> Table:
         found = table(every, name)
         if found is None:
             raise refuse_table(every, name)
+    found = replace(found, rows=without_places(found.rows))
     return with_column(found, "origin", "simulated") if results.is_simulated else found
