@@ -20,8 +20,8 @@ _VARIABLE = re.compile(r"var\((--\w+)\)")
 _TAG = re.compile(r'<([\w:]+)((?: [\w:-]+="[^"]*")*)(/?)>')
 _ATTRIBUTE = re.compile(r' ([\w:-]+)="([^"]*)"')
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_PER_MM = 96 / 25.4
-"""Pixels of a style sheet in a millimetre."""
+MM_PER_PIXEL = 25.4 / 96
+"""Of a style sheet's pixels."""
 
 
 def standalone(chart: str, *, width_mm: float | None = None) -> str:
@@ -31,7 +31,7 @@ def standalone(chart: str, *, width_mm: float | None = None) -> str:
     assert opening is not None, "no chart begins otherwise"
     given = dict(_ATTRIBUTE.findall(opening[2]))
     left, top, width, height = map(float, given["viewBox"].split())
-    wide = width if width_mm is None else width_mm * _PER_MM
+    wide = width if width_mm is None else width_mm / MM_PER_PIXEL
     variables, _ = _rules()
     root = {
         "xmlns": _SPACE,

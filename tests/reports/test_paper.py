@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from harness.analysis.evidence import Evidence
+from harness.analysis.evidence import Evidence, Recordings
 from harness.analysis.scaling.scaling import scaling
 from harness.analysis.tables import Column, Table
 from harness.cli.verbs.export import command as export
@@ -252,6 +252,34 @@ def test_a_figure_that_is_not_there_is_refused_with_those_that_are():
         figure(samples.scaled(), Evidence(), "scalin", None)
 
 
+def _maps(count: int) -> Evidence:
+    (one,) = samples.evidence().recordings.timelines
+    timelines = tuple(dataclasses.replace(one, title=f"map {n}") for n in range(1, count + 1))
+    return dataclasses.replace(samples.evidence(), recordings=Recordings(timelines=timelines))
+
+
+def test_each_drawing_of_a_figure_can_be_asked_for_by_its_number():
+    whole = figure(samples.demo(), _maps(20), "timeline", 85.0)
+    third = figure(samples.demo(), _maps(20), "timeline-3", 85.0)
+    assert whole.parts == tuple(f"timeline-{n}" for n in range(1, 21))
+    assert whole.height_mm > 15 * third.height_mm
+    assert third.title == "map 3"
+    assert f'height="{third.height_mm:.2f}mm"' in third.svg
+
+
+def test_of_several_tasks_the_ranking_of_one_is_drawn_by_its_number():
+    both = figure(samples.demo(), Evidence(), "ranking", 85.0)
+    second = figure(samples.demo(), Evidence(), "ranking-2", 85.0)
+    assert both.parts == ("ranking-1", "ranking-2")
+    assert samples.demo().rankings[1].workload in second.svg
+    assert f"{samples.demo().rankings[0].workload} (" not in second.svg
+
+
+def test_a_number_that_no_drawing_has_is_refused_with_those_that_there_are():
+    with pytest.raises(UsageError, match=r"'timeline-21'; there is timeline-1 to timeline-20\."):
+        figure(samples.demo(), _maps(20), "timeline-21", None)
+
+
 def test_methods_say_how_it_was_measured_and_cite_the_run():
     told = methods.of_results(samples.demo())
     assert "7 configurations (factors: workload, framework, precision) ran 6 times each" in told
@@ -323,6 +351,35 @@ def test_export_draws_at_the_width_asked_for(recorded: Path, tmp_path: Path):
     _export(recorded, "--to", "png", "--width", "85mm", "--output", place)
     assert Image.open(io.BytesIO(place.read_bytes())).width == pytest.approx(85 / 25.4 * 300, abs=2)
     assert b'width="85mm"' in _export(recorded, "--to", "svg", "--width", "8.5cm")
+
+
+@pytest.mark.parametrize(
+    ("workloads", "remedy"),
+    [
+        (("tinycnn",), "--table ranking has the same in numbers."),
+        (("tinycnn", "alexnet"), "--figure takes each by itself: ranking-1 to ranking-2."),
+    ],
+)
+def test_a_figure_that_no_page_holds_is_drawn_with_a_word_on_what_to_ask_for(
+    workloads: tuple[str, ...], remedy: str, tmp_path: Path
+):
+    cells = [
+        runs.RecordedCell(workload=name, factors={"threads": n})
+        for name in workloads
+        for n in range(1, 31)
+    ]
+    many = runs.write_run(tmp_path, cells, runs.Recording(trials=1))
+    command = [str(many), "--to", "svg", "--width", "85mm"]
+    done = CliRunner().invoke(export, command, catch_exceptions=False)
+    assert re.fullmatch(
+        rf"Warning: this figure is \d+ mm tall, no page is; {remedy}\n", done.stderr
+    )
+    assert done.stdout.startswith("<svg")
+
+
+def test_a_figure_that_fits_is_drawn_without_a_word(recorded: Path):
+    done = CliRunner().invoke(export, [str(recorded), "--to", "svg"], catch_exceptions=False)
+    assert done.stderr == ""
 
 
 def test_export_writes_the_place_of_a_figure_and_its_caption(recorded: Path):

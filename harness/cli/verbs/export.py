@@ -13,13 +13,15 @@ import click
 
 import reports
 from harness.cli import completion
-from harness.cli.output import emit_data, say
+from harness.cli.output import emit_data, note, say
 from harness.errors import UsageError
 
 _FORMATS = Path(reports.__file__).parent / "exports" / "formats"
 _WIDTH = re.compile(r"(\d+(?:\.\d+)?)\s*(mm|cm|in)")
 _MM = {"mm": 1.0, "cm": 10.0, "in": 25.4}
 _NARROWEST_MM, _WIDEST_MM = 20.0, 1000.0
+_PAGE_MM = 230.0
+"""What a page has for a figure and its caption, A4's or a letter's."""
 
 
 def _names() -> list[str]:
@@ -48,8 +50,8 @@ def _width(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--columns", help="Columns of the table, in this order: rate,rate_interval,ratio.")
 @click.option(
     "--figure",
-    help="Any chart of the page: ranking (default of svg, pdf and png), trials, scaling …; a wrong "
-    "name lists them all.",
+    help="Any chart of the page: ranking (default of svg, pdf and png), trials, scaling, timeline, "
+    "of several timeline-3 …; a wrong name lists them all.",
 )
 @click.option(
     "--width",
@@ -125,15 +127,21 @@ def _refuse(
 def _figure(
     directories: Sequence[Path], module: ModuleType, name: str, width_mm: float | None
 ) -> str | bytes:
+    from harness.analysis.tables import family
     from harness.sections.contract.read import read_page
     from reports.figures.captions import caption
-    from reports.figures.figures import figure
+    from reports.figures.figures import figure, span
 
     results, evidence = read_page(directories)
     drawn = figure(results, evidence, name, width_mm)
+    if drawn.height_mm > _PAGE_MM:
+        remedy = f"--table {drawn.parts[0]} has the same in numbers"
+        if drawn.parts[1:]:
+            remedy = f"--figure takes each by itself: {span(drawn.parts)}"
+        note(f"Warning: this figure is {drawn.height_mm:.0f} mm tall, no page is; {remedy}.")
     written: str | bytes
     if hasattr(module, "of_table"):  # where a figure has a place in text
-        told = caption(results, drawn.title, has_ratios=drawn.name == "ranking")
+        told = caption(results, drawn.title, has_ratios=family(drawn.name) == "ranking")
         written = module.of_figure(drawn, told)
     else:
         written = module.of_figure(drawn)
