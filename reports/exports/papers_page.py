@@ -112,7 +112,7 @@ def answers(directory: Path) -> Iterator[Recorded]:
             record.size or "whole",
             answer.text,
             *(answer.value, answer.low, answer.high, answer.unit, answer.n),
-            _machine(run),
+            _machine(results, run),
             numbers.moment(run.started_wall_ns)[:10],
             run.is_simulated,
             is_disturbed,
@@ -128,8 +128,8 @@ def _disturbed(results: Results) -> set[str]:
     }
 
 
-def _machine(run: RunInfo) -> str:
-    words = machine_in_words(run)
+def _machine(results: Results, run: RunInfo) -> str:
+    words = machine_in_words(results, run)
     tiers = run.platform.get("storage") or {}
     told = (f"{name}: {one['kind']}" for name, one in tiers.items() if one.get("kind"))
     return "; ".join((words, *told))

@@ -5,19 +5,60 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.analysis.context.machine_words import machine_in_words
+import pytest
+
+from harness.analysis.context.machine_words import header, machine_in_words, named_machine
+from harness.analysis.results import Results
 from tests.reports import samples
 
-
-def claimed(**platform: Any) -> str:
-    run = samples.demo().runs[0]
-    return machine_in_words(replace(run, platform={"launcher": {"name": "slurm"}, **platform}))
+NODE = {"cpu": "Xeon Phi 7250", "cores": 68}
 
 
-def test_a_cluster_is_told_as_its_profile_claims_it() -> None:
-    node = {"cpu": "Xeon Phi 7250", "cores": 68}
-    assert claimed(nodes=2, node=node) == "2 nodes, each Xeon Phi 7250, 68 cores"
+def on_a_cluster(*hosts: str, **platform: Any) -> Results:
+    """Results of a run under Slurm, whose first trials ran on some hosts."""
+    told = samples.demo()
+    told_platform = {"launcher": {"name": "slurm"}, "title": "A cluster under Slurm", **platform}
+    trials = [replace(one, nodes=()) for one in told.cells[0].trials]
+    trials[: len(hosts)] = [
+        replace(one, nodes=(host,)) for one, host in zip(trials, hosts, strict=False)
+    ]
+    cells = (replace(told.cells[0], trials=tuple(trials)), *told.cells[1:])
+    return replace(told, runs=(replace(told.runs[0], platform=told_platform),), cells=cells)
 
 
-def test_of_a_profile_that_says_nothing_of_a_node_nothing_is_begun() -> None:
-    assert claimed(nodes=2) == "2 nodes"
+@pytest.mark.parametrize(
+    ("hosts", "platform", "words"),
+    [
+        (("n1", "n2"), {"nodes": 2, "node": NODE}, "2 nodes, each Xeon Phi 7250, 68 cores"),
+        (("n1", "n1"), {"nodes": 8, "node": NODE}, "1 of 8 nodes, each Xeon Phi 7250, 68 cores"),
+        (("n1", "n2"), {"node": NODE}, "2 nodes, each Xeon Phi 7250, 68 cores"),
+        (("n1", "n2"), {"nodes": 1, "node": NODE}, "2 nodes, each Xeon Phi 7250, 68 cores"),
+        (("n1",), {"nodes": 1, "node": NODE}, "Xeon Phi 7250, 68 cores"),
+        ((), {"nodes": 8, "node": NODE}, "1 of 8 nodes, each Xeon Phi 7250, 68 cores"),
+    ],
+)
+def test_a_cluster_is_told_as_its_profile_claims_it_and_as_far_as_it_was_used(
+    hosts: tuple[str, ...], platform: dict[str, Any], words: str
+) -> None:
+    told = on_a_cluster(*hosts, **platform)
+    assert machine_in_words(told, told.runs[0]) == words
+
+
+def test_what_cells_ask_for_is_used_where_no_trial_says_where_it_ran() -> None:
+    told = samples.scaled()
+    run = replace(told.runs[0], platform={"launcher": {"name": "slurm"}, "nodes": 16})
+    most = max(cell.scale.nodes for cell in told.cells)
+    assert machine_in_words(replace(told, runs=(run,)), run) == f"{most} of 16 nodes"
+
+
+def test_of_a_profile_that_says_nothing_of_a_node_its_title_is_told() -> None:
+    told = on_a_cluster("n1", "n2", nodes=2)
+    assert named_machine(told, told.runs[0]) == "a cluster under Slurm, 2 nodes"
+    assert header(told)[0].startswith("A cluster under Slurm, 2 nodes · ")
+
+
+def test_beside_other_machines_a_title_is_told_once() -> None:
+    told = on_a_cluster("n1", nodes=2)
+    both = replace(told, runs=(*told.runs, replace(samples.demo().runs[0], name="other")))
+    assert header(both)[0].startswith("A cluster under Slurm, 1 of 2 nodes · ")
+    assert header(both)[1].startswith("This machine · AMD EPYC")

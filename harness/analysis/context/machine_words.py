@@ -13,19 +13,44 @@ from harness.analysis.results import Results
 from harness.store.records import RunInfo
 
 
-def machine_in_words(run: RunInfo) -> str:
-    """Take what was observed where the run was started; of other nodes, what their profile says."""
+def machine_in_words(results: Results, run: RunInfo) -> str:
+    """Take what was observed where the run was started; of other nodes, what their profile says.
+
+    Where neither says what it is made of, it is named by its title.
+    """
     launcher = run.platform.get("launcher") or {}
     seen = run.provenance.get("machine")
     if seen and launcher.get("name", "local") == "local":
         return ", ".join(_observed(seen))
-    return _claimed(run.platform)
+    nodes = _nodes(run.platform.get("nodes"), _used_nodes(results, run))
+    each = ", ".join(_claimed_of_a_node(run.platform))
+    if not each:
+        return ", ".join(one for one in (_title(run), nodes) if one)
+    return f"{nodes}, each {each}" if nodes else each
 
 
-def named_machine(run: RunInfo) -> str:
-    """Say inside a sentence what a run was measured on; by its title where no more is known."""
-    title = str(run.platform.get("title") or run.platform.get("name") or "")
-    return machine_in_words(run) or in_sentence(title) or "a machine that nothing describes"
+def named_machine(results: Results, run: RunInfo) -> str:
+    """Say inside a sentence what a run was measured on."""
+    words = in_sentence(machine_in_words(results, run))
+    return words or "a machine that nothing describes"
+
+
+def _title(run: RunInfo) -> str:
+    return str(run.platform.get("title") or run.platform.get("name") or "")
+
+
+def _used_nodes(results: Results, run: RunInfo) -> int:
+    """Count the nodes that trials ran on; where none says so, what the cells ask for."""
+    own = [cell for cell in results.cells if cell.run in (run.name, run.directory)]
+    hosts = {host for cell in own for trial in cell.trials for host in trial.nodes}
+    return len(hosts) or max((cell.scale.nodes for cell in own), default=1)
+
+
+def _nodes(claimed: object, used: int) -> str:
+    """Say how many nodes a run used, and of how many; nothing of a machine of one."""
+    if isinstance(claimed, int) and claimed > used:
+        return f"{used} of {claimed} nodes"
+    return units.counted(used, "node") if used > 1 else ""
 
 
 def _observed(machine: Mapping[str, Any]) -> Iterator[str]:
@@ -38,14 +63,6 @@ def _observed(machine: Mapping[str, Any]) -> Iterator[str]:
     yield from _memory(machine.get("memory_limit_bytes") or machine.get("memory_bytes"))
     names = Counter(str(gpu.get("name") or "GPU") for gpu in machine.get("gpus") or ())
     yield from (f"{count} × {name}" for name, count in names.items()) if names else ("no GPU",)
-
-
-def _claimed(platform: Mapping[str, Any]) -> str:
-    each = ", ".join(_claimed_of_a_node(platform))
-    nodes = platform.get("nodes")
-    if not isinstance(nodes, int) or nodes < 2:
-        return each
-    return f"{nodes} nodes, each {each}" if each else f"{nodes} nodes"
 
 
 def _claimed_of_a_node(platform: Mapping[str, Any]) -> Iterator[str]:
@@ -83,13 +100,13 @@ def versions_in_words(results: Results, run: RunInfo) -> str:
 
 def header(results: Results) -> Sequence[str]:
     """Say of each run on what, with what and when it was measured."""
-    titles = [str(run.platform.get("title") or run.platform.get("name")) for run in results.runs]
+    titles = [_title(run) for run in results.runs]
     lines = []
     for run, title in zip(results.runs, titles, strict=True):
-        machine = machine_in_words(run)
+        machine = machine_in_words(results, run)
         said = (
             run.name if titles.count(title) > 1 else "",  # one machine, measured twice
-            title if len(titles) > 1 or not machine else "",
+            title if len(titles) > 1 and not machine.startswith(title) else "",
             machine,
             versions_in_words(results, run),
             numbers.moment(run.started_wall_ns),

@@ -15,7 +15,7 @@ from reports.exports.formats.latex import escaped
 
 def of_results(results: Results) -> str:
     """Give one entry a run."""
-    return "\n".join(_entry(run) for run in results.runs)
+    return "\n".join(_entry(results, run) for run in results.runs)
 
 
 def keys_of(results: Results) -> Sequence[str]:
@@ -27,7 +27,7 @@ def _key(run: RunInfo) -> str:
     return re.sub(r"[^A-Za-z0-9-]+", "-", f"bakeoff-{run.name}").strip("-")
 
 
-def _entry(run: RunInfo) -> str:
+def _entry(results: Results, run: RunInfo) -> str:
     when = datetime.fromtimestamp(run.started_wall_ns / 1e9, UTC)
     software: dict[str, Any] = dict(run.provenance.get("software") or {})
     source: dict[str, Any] = dict(run.provenance.get("source") or {})
@@ -39,7 +39,7 @@ def _entry(run: RunInfo) -> str:
         "year": f"{when:%Y}",
         "month": f"{when:%B}",
         "howpublished": escaped(f"Run {run.name}, seed {run.seed}{commit}"),
-        "note": escaped(f"Measured on {named_machine(run)}"),
+        "note": escaped(f"Measured on {named_machine(results, run)}"),
     }
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
     return f"@misc{{{_key(run)},\n{lines}}}\n"

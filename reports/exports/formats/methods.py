@@ -28,7 +28,7 @@ def of_results(results: Results) -> str:
 def _sentences(results: Results) -> Iterator[str]:
     for run in results.runs:
         versions = versions_in_words(results, run)
-        yield f"We measured on {named_machine(run)}, with {versions}."
+        yield f"We measured on {named_machine(results, run)}, with {versions}."
     trials = tally(results.cells).made
     blocks = sorted({cell.rate.n for cell in results.cells if cell.rate})
     times = units.counted(blocks[-1], "time")
