@@ -76,6 +76,7 @@ VERBS = {
 _SET_TRIALS = "--set measure.trials=N"
 _HABITS = {
     "--trials": _SET_TRIALS,
+    "-n": _SET_TRIALS,
     "--runs": _SET_TRIALS,
     "--repeat": _SET_TRIALS,
     "--warmup": '--set "measure.warmup=5 s"',
@@ -83,15 +84,19 @@ _HABITS = {
     "--workload": "--only workload=NAME",
     "--precision": "--only precision=NAME",
     "--batch": "--only batch=N",
-    "--device": "--only device=NAME",
+    "--device": "--only device=gpu, or --set matrix.device=gpu for what the study has not",
     "-k": "--only FACTOR=VALUE",
     "-o": "--output FILE, of report, export and collect",
     "--dry-run": "bakeoff plan STUDY, which touches nothing",
     "--format": "--json, or bakeoff export RUN --to FORMAT",
     "--export-json": "bakeoff export RUN --to json",
     "--watch": "bakeoff watch RUN",
+    "--threshold": '--fail-if "slower > 3 %", of bakeoff compare',
+    "get": "bakeoff list runs, or bakeoff status RUN",
+    "describe": "bakeoff show RUN, or bakeoff status RUN",
+    "logs": "bakeoff watch RUN; what ranks printed is in RUN/cells/*/trial-*/rank.*.out and .err",
 }
-"""Options of pytest, kubectl, hyperfine and the like, and what does the same here."""
+"""Options and verbs of pytest, kubectl, hyperfine and the like, and what does the same here."""
 
 
 _WHERE = {
@@ -130,7 +135,8 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest the nearest verb for a misspelt one."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            hint = nearest(args[0], VERBS)
+            used = _HABITS.get(args[0])
+            hint = f" Use {used}." if used else nearest(args[0], VERBS)
             ctx.fail(f"There is no command '{args[0]}'.{hint}\n    Known: {', '.join(VERBS)}.")
         return super().resolve_command(ctx, args)
 

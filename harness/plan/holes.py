@@ -143,9 +143,21 @@ class NothingLeft(UsageError):
             lines = [f"{study.path}: no cell of this study matches {narrowed}."]
             for name, values in selectable.items():
                 asked = {str(value) for _, one in study.only for value in one.wanted.get(name, ())}
-                hint = next((nearest(one, values) for one in asked - values), "")
+                hint = next((_meant(name, one, values) for one in sorted(asked - values)), "")
                 lines.append(f"    Its {name}: {', '.join(sorted(values))}.{hint}")
         for why, labels in grouped(holes).items():
             where = f"{blamed[why]}: " if why in blamed else ""
             lines.append(f"    {where}{why}: {listed(labels, _NAMED)}")
         super().__init__("\n".join(lines))
+
+
+def _meant(name: str, asked: str, values: Set[str]) -> str:
+    """Suggest the study's value that was meant, or else how to ask for one that it has not."""
+    allowed = tuple(map(str, FACTORS[name].allowed)) if name in FACTORS else ()
+    elsewhere = f" --set matrix.{name}=… asks for others."
+    if asked in allowed:
+        return elsewhere
+    if hint := nearest(asked, values):
+        return hint
+    hint = nearest(asked, allowed)
+    return hint and hint + elsewhere

@@ -24,6 +24,12 @@ from tests.cli.command import bakeoff
         (("plan", "quickstart", "--framework=torch"), "Use --only framework=NAME."),
         (("export", "latest", "-o", "table.tex"), "Use --output FILE, of report, export and "),
         (("show", "latest", "--format", "csv"), "Use --json, or bakeoff export RUN --to FORMAT."),
+        (("run", "quickstart", "-n", "3"), "Use --set measure.trials=N."),
+        (
+            ("run", "quickstart", "--device", "cuda"),
+            "Use --only device=gpu, or --set matrix.device",
+        ),
+        (("compare", "one", "--threshold", "5%"), 'Use --fail-if "slower > 3 %", of bakeoff comp'),
     ],
 )
 def test_an_option_of_other_programs_is_answered_with_ours(words, hint, tmp_path):
@@ -45,6 +51,20 @@ def test_what_is_missing_is_said_with_where_to_find_one(words, hint, tmp_path):
     ended = bakeoff(*words, cwd=tmp_path)
     assert ended.returncode == 2
     assert hint in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("verb", "hint"),
+    [
+        ("get", "Use bakeoff list runs, or bakeoff status RUN."),
+        ("describe", "Use bakeoff show RUN, or bakeoff status RUN."),
+        ("logs", "Use bakeoff watch RUN; what ranks printed is in RUN/cells/"),
+    ],
+)
+def test_a_verb_of_other_programs_is_answered_with_ours(verb, hint, tmp_path):
+    ended = bakeoff(verb, "runs", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert f"There is no command '{verb}'. {hint}" in ended.stderr
 
 
 def test_an_option_that_nobody_has_gets_no_hint(tmp_path):

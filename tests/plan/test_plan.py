@@ -231,6 +231,19 @@ def test_narrowing_to_nothing_says_so(refusal: Callable[..., str]) -> None:
     assert batch.startswith("    Its batch: ")
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("precision=float16", "Its precision: fp32. Did you mean 'fp16'? --set matrix.precision=…"),
+        ("device=gpu", "Its device: cpu. --set matrix.device=… asks for others."),
+    ],
+)
+def test_narrowing_to_what_a_study_has_not_says_how_to_have_it(
+    asked: str, said: str, refusal: Callable[..., str]
+) -> None:
+    assert said in refusal(HEAD + 'device = "cpu"\nprecision = "fp32"\n', only=(asked,))
+
+
 def test_narrowing_keeps_what_is_named_and_makes_no_holes(planned: Planned) -> None:
     text = HEAD + (
         "precision = ['fp32', 'bf16']\n"
