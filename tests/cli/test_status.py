@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from harness.cli.verbs.status import look
+from harness.launch.queue_answers import JobState
+from harness.run import setup, trust
+from harness.run.unattended import queue
 from harness.store.layout import RunPaths, TrialName
 from harness.store.samples import samples_format
 from tests.cli.command import bakeoff
@@ -49,6 +54,34 @@ def test_every_command_counts_a_cancelled_run_alike(tmp_path: Path) -> None:
     assert f"The run is not complete: {told['counts']}." in shown
     (listed,) = json.loads(bakeoff("list", "runs", "--json", cwd=tmp_path).stdout)
     assert (listed["planned"], listed["done"], listed["left"]) == (6, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "left"), [("none", [0, 4]), ("8", [0, 4]), ("7", [4, 0])], ids=str
+)
+def test_a_trial_that_several_jobs_were_to_run_is_left_to_one_of_them(
+    waiting: str, left: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = RecordedCell(outcomes=dict.fromkeys(range(3, 7), "cancelled"))
+    paths = RunPaths(write_run(tmp_path, [cell], Recording(name="told")))
+    jobs = [
+        {"number": n, "job": job, "nodes": 1, "minutes": 5, "keys": [cell.key]}
+        for n, job in ((1, "7"), (2, "8"))
+    ]
+    paths.jobs.write_text(json.dumps({"version": 1, "jobs": jobs}), encoding="utf-8")
+    told = json.loads(paths.run.read_text(encoding="utf-8"))
+    told |= {"id": "told-1", "directory": paths.root.stat().st_ino}
+    paths.run.write_text(json.dumps(told), encoding="utf-8")
+    for job in ("7", "8"):
+        trust.remember_job(paths, job)
+    monkeypatch.setattr(setup, "read_plan", lambda _: SimpleNamespace(platform=None))
+    known = {waiting: JobState("PENDING", "0:00", "Resources")}
+    monkeypatch.setattr(
+        queue, "states", lambda _, some: {one.job: known[one.job] for one in some if one.job in known}
+    )
+    found = look(paths.root)
+    assert [one.left for one in found.jobs] == left
+    assert sum(one.left for one in found.jobs) == found.left
 
 
 @pytest.mark.parametrize("file", ["outcome.json", "log.jsonl", "provenance.json"])

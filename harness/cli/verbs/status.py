@@ -29,7 +29,7 @@ class QueuedJob:
     job: str
     nodes: int
     left: int
-    """Trials of its cells that are still to be run."""
+    """Trials that it is to run: those of cells that a later job has as well are that one's."""
     state: str = GONE
     """As the queue names it."""
     ended: bool | None = None
@@ -119,10 +119,14 @@ def look(root: Path) -> RunStatus:
     left, count = due.left(), due.count()
     own = queue.own_jobs(paths)
     states = queue.states(read_plan(paths).platform, own) if own else {}
+    # Those in the queue come last: what a job left that is over, they run.
+    waiting_last = sorted(submitted, key=lambda one: one.job in states)
+    runs_it = {key: one.number for one in waiting_last for key in one.keys}
     jobs = []
     for one in submitted:
         state = states.get(one.job)
-        job = QueuedJob(one.number, one.job, one.nodes, left=sum(left[key] for key in one.keys))
+        own_left = sum(left[key] for key in one.keys if runs_it[key] == one.number)
+        job = QueuedJob(one.number, one.job, one.nodes, left=own_left)
         if one not in own:
             job = replace(job, state=NOT_ASKED)
         if state is not None:
