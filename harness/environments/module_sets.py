@@ -20,6 +20,14 @@ _NO_MODULE_COMMAND = 96
 _TIMEOUT_S = 120
 
 
+class NotLoaded(Unavailable):
+    """Say which module did not load, and what the site said of it."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        super().__init__(text)
+
+
 @dataclass(frozen=True)
 class ModuleSet:
     """What loading the modules made of the environment."""
@@ -59,20 +67,22 @@ def load(names: tuple[str, ...], base: Mapping[str, str]) -> ModuleSet:
         raise Unavailable(f"`module load {wanted}` took longer than {_TIMEOUT_S} s.") from error
     except FileNotFoundError as error:
         raise Unavailable("Loading modules needs bash, which is not on the PATH.") from error
-    stderr = answer.stderr.decode(errors="replace").strip()
+    said = " ".join(answer.stderr.decode(errors="replace").split())
     if answer.returncode == _NO_MODULE_COMMAND:
         raise Unavailable(
             f"There is no `module` command here to load {wanted} with.\n"
             "    Is this the right machine? Otherwise name an interpreter in the platform."
         )
     if answer.returncode != 0:
-        raise Unavailable(f"`module load {wanted}` failed:\n    {stderr}")
+        name = next((one for one in names if one in said), names[0])
+        raise NotLoaded(name, f"`module load {wanted}` failed: {said}")
     entries = filter(None, answer.stdout.decode(errors="replace").split("\0"))
     env = {name: value for name, _, value in (entry.partition("=") for entry in entries)}
     absent = [name for name in names if not _is_loaded(name, env.get("LOADEDMODULES", ""))]
     if absent:
         # Old Tcl modules report success whatever happens.
-        raise Unavailable(f"`module load {wanted}` did not load {', '.join(absent)}:\n    {stderr}")
+        text = f"`module load {wanted}` did not load {', '.join(absent)}: {said}"
+        raise NotLoaded(absent[0], text)
     changes = {
         name: value
         for name, value in sorted(env.items())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.environments import module_sets
 from harness.environments.lock import EnvironmentReference, Lock
+from harness.errors import Unavailable
 from harness.platform.platform import Platform
 from harness.platform.starting import FrameworkThere
 from harness.platform.variables import laid_over
@@ -43,12 +44,27 @@ def worker_variables(
     there, stated = platform.framework(reference.lock), platform.variables(reference.lock)
     names = (*platform.modules, *there.modules)
     env = laid_over(isolated(os.environ), stated)
-    loaded = module_sets.load(names, env) if names else None
+    try:
+        loaded = module_sets.load(names, env) if names else None
+    except module_sets.NotLoaded as problem:
+        raise Unavailable(
+            f"{problem}\n    {_remedy(problem.name, reference, platform)}"
+        ) from problem
     if loaded is not None:
         env = laid_over(loaded.env, loaded.unset(stated))
     if lock is not None:
         env, stated = laid_over(env, lock.environment), laid_over(stated, lock.environment)
     return WorkerVariables(there, stated, env, names, None if loaded is None else loaded.changes)
+
+
+def _remedy(module: str, reference: EnvironmentReference, platform: Platform) -> str:
+    """Say where a module that does not load is named, and how to find one that does."""
+    place = "modules"
+    if module not in platform.modules:
+        own = reference.lock in platform.frameworks
+        place = f"frameworks.{reference.lock if own else reference.framework}.modules"
+    name = module.partition("/")[0]
+    return f"`module avail {name}` shows what there is; mend {place} in {platform.name}."
 
 
 def isolated(environ: Mapping[str, str]) -> dict[str, str]:

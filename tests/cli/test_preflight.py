@@ -45,6 +45,25 @@ interpreter = "/no/such/python"
 """
 
 
+def test_a_module_that_does_not_load_is_said_with_how_to_find_one_that_does(tmp_path: Path) -> None:
+    init = tmp_path / "modules" / "init"
+    init.mkdir(parents=True)
+    (init / "bash").write_text("module() { echo \"Unable to locate\n  '$2'\" >&2; return 1; }\n")
+    (tmp_path / "study.toml").write_text(STUDY, "utf-8")
+    (tmp_path / "platforms").mkdir()
+    claim = 'title = "M"\n[frameworks.singa]\nmodules = ["singa/4.2"]\n'
+    (tmp_path / "platforms" / "mine.toml").write_text(claim, "utf-8")
+    words = ("preflight", "study.toml", "--platform", "mine", "--json")
+    told = bakeoff(*words, cwd=tmp_path, MODULESHOME=str(init.parent), LMOD_PKG="")
+    (found,) = (
+        one for one in json.loads(told.stdout)["findings"] if one["check"] == "environment singa"
+    )
+    assert found["seen"] == "`module load singa/4.2` failed: Unable to locate 'singa/4.2'"
+    assert found["remedy"] == (
+        "`module avail singa` shows what there is; mend frameworks.singa.modules in mine."
+    )
+
+
 def test_all_that_is_missing_is_said_together_and_nothing_is_made(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(STUDY, "utf-8")
     (tmp_path / "platforms").mkdir()

@@ -77,7 +77,9 @@ def test_a_trial_that_several_jobs_were_to_run_is_left_to_one_of_them(
     monkeypatch.setattr(setup, "read_plan", lambda _: SimpleNamespace(platform=None))
     known = {waiting: JobState("PENDING", "0:00", "Resources")}
     monkeypatch.setattr(
-        queue, "states", lambda _, some: {one.job: known[one.job] for one in some if one.job in known}
+        queue,
+        "states",
+        lambda _, some: {one.job: known[one.job] for one in some if one.job in known},
     )
     found = look(paths.root)
     assert [one.left for one in found.jobs] == left

@@ -229,8 +229,8 @@ def test_the_fingerprint_follows_what_modules_change(
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("absent", r"failed:\n    .*Unable to locate a modulefile"),
-        ("quiet", r"did not load quiet:\n    .*ERROR:105"),
+        ("absent", r"failed: .*Unable to locate a modulefile"),
+        ("quiet", r"did not load quiet: .*ERROR:105"),
         ("x; rm -rf", r"is no module name"),
         ("$(id)", r"is no module name"),
     ],
