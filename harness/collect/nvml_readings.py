@@ -24,6 +24,8 @@ _BUSY = "share of the driver's last 1/6 to 1 s in which any kernel ran, however 
 _WHY_SLOWED = "nvmlClocksEventReasons: why clocks are not higher"
 # NVML API reference, nvmlDeviceGetPowerUsage.
 _POWER = "of a moment on GA100 and older, averaged over a second on newer chips"
+_SINCE = "since the driver was loaded"
+_LINK = "as it is now: an idle GPU may have its link slowed down"
 _FIELDS_AT = "wall clock of the driver's reading of the energy counter"
 
 
@@ -40,7 +42,7 @@ class _Field:
 
 
 _FIELDS = (
-    _Field(83, "gpu.energy", "J", "counter", 1e-3, "since the driver was loaded"),
+    _Field(83, "gpu.energy", "J", "counter", 1e-3, _SINCE),
     _Field(185, "gpu.power.average", "W", "gauge", 1e-3, "averaged over a second"),
     _Field(186, "gpu.power.instant", "W", "gauge", 1e-3, "at the moment of the driver's reading"),
     _Field(197, "gpu.pcie.sent", "bytes", "counter", 1.0),
@@ -93,7 +95,20 @@ class Gpu:
             ),
             (self._memory_clock, (Channel("gpu.clock.memory", "Hz", "gauge", scope, 1e6),)),
             (self._temperature, (Channel("gpu.temperature", "°C", "gauge", scope),)),
-            (self._errors, (Channel("gpu.ecc.uncorrected", "1", "counter", scope),)),
+            (
+                self._errors,
+                tuple(
+                    Channel(f"gpu.ecc.{name}", "1", "gauge", scope, meaning=_SINCE)
+                    for name in ("corrected", "uncorrected")
+                ),
+            ),
+            (
+                self._pcie,
+                (
+                    Channel("gpu.pcie.lanes", "1", "gauge", scope, meaning=_LINK),
+                    Channel("gpu.pcie.generation", "1", "gauge", scope, meaning=_LINK),
+                ),
+            ),
         ]
         fields = self._field_channels(scope)
         ask = getattr(library, "nvmlDeviceGetFieldValues", None)
@@ -235,10 +250,15 @@ class Gpu:
 
     def _errors(self) -> Sequence[int]:
         nvml = self._nvml
+        kinds = (nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED)
+        ask, counter = nvml.nvmlDeviceGetTotalEccErrors, nvml.NVML_VOLATILE_ECC
+        return tuple(ask(self._handle, kind, counter) for kind in kinds)
+
+    def _pcie(self) -> Sequence[int]:
+        nvml = self._nvml
         return (
-            nvml.nvmlDeviceGetTotalEccErrors(
-                self._handle, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
-            ),
+            nvml.nvmlDeviceGetCurrPcieLinkWidth(self._handle),
+            nvml.nvmlDeviceGetCurrPcieLinkGeneration(self._handle),
         )
 
 

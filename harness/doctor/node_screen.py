@@ -14,7 +14,7 @@ from harness.errors import UsageError, nearest
 from harness.launch.contract import Launcher
 from harness.platform.platform import Platform
 from harness.stats.odd_ones import FEWEST_MEMBERS
-from harness.study.framework import ALONE, framework_info
+from harness.study.framework import ALONE, FrameworkInfo, framework_info
 from harness.study.matrix import adapter_of
 from harness.study.study import built_study
 from harness.units import counted, listed
@@ -39,6 +39,8 @@ class Wanted:
     until: str
     measures: tuple[str, ...] = ()
     """Of MEASURES; empty: all that the framework can do."""
+    device: str | None = None
+    """Where it computes; None: on GPUs, where the platform and the framework have them."""
 
 
 def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
@@ -55,9 +57,13 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
             "    Ask for more (salloc -N 8), or use a launcher that names its hosts."
         )
     numbers = list(range(1, count + 1))
-    own: dict[str, Any] = {"framework": wanted.framework, "node": numbers}
+    device = _device(wanted, info, platform)
+    own: dict[str, Any] = {"framework": wanted.framework, "node": numbers, "device": device}
     able = "ceiling" in info.kinds
     strategy = next((one for one in info.strategies if one != ALONE), None)
+    # A rank for each GPU: what only the first one did would clear seven that nobody looked at.
+    each = (platform.offers()["gpus"] or 1) if device == "gpu" and strategy else 1
+    whole = {"ranks_per_node": each, **({"strategy": strategy} if each > 1 else {})}
     possible = [
         *(["train"] if "train" in info.kinds else []),
         *(_KERNELS if able else ()),
@@ -69,18 +75,23 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
     train = [wanted.train] if "train" in asked else []
     kernels = [work for name, work in _KERNELS.items() if name in asked]
     cells: list[dict[str, Any]] = []
-    if train or kernels:
-        alone = {**own, "workload": [*train, *kernels]}
-        if info.refuses("deterministic", True) is None:
-            alone["deterministic"] = True  # else equal nodes may differ in a last bit
-        cells.append(alone)
+    alone = {**own, **whole}
+    if info.refuses("deterministic", True) is None:
+        alone["deterministic"] = True  # else equal nodes may differ in a last bit
+    if device == "gpu" and info.refuses("precision", "bf16") is None:
+        # Training is in fp32: so tensor cores have their turn as well as the others.
+        cells += [{**alone, "workload": train}] if train else []
+        cells += [{**alone, "workload": kernels, "precision": "bf16"}] if kernels else []
+    elif train or kernels:
+        cells.append({**alone, "workload": [*train, *kernels]})
     if "disk" in asked:
-        cells.append({**own, "workload": _DISK, "tier": list(platform.storage)})
+        cells.append({**own, "device": "cpu", "workload": _DISK, "tier": list(platform.storage)})
     sent = {**own, "strategy": strategy, "message_bytes": _MESSAGE}
     if "pairs" in asked:
         cells.append({**sent, "workload": "point-to-point", "nodes": 2})
     if "together" in asked:
-        cells.append({**sent, "workload": "all-reduce", "nodes": count, "node": 1})
+        all_of = {"workload": "all-reduce", "nodes": count, "node": 1, "ranks_per_node": each}
+        cells.append({**sent, **all_of})
     has_one_tier = "disk" not in asked or len(platform.storage) == 1
     matrix, *others = cells
     data: dict[str, Any] = {
@@ -101,6 +112,15 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
         },
     }
     return Session(NAME, built_study(NAME, data), platform)
+
+
+def _device(wanted: Wanted, info: FrameworkInfo, platform: Platform) -> str:
+    refusal = info.refuses("device", wanted.device or "gpu")
+    if wanted.device is None:
+        return "gpu" if platform.accelerators and refusal is None else "cpu"
+    if refusal is not None:
+        raise UsageError(f"--device {wanted.device}: {refusal}.")
+    return wanted.device
 
 
 def _require_known(asked: Sequence[str]) -> None:

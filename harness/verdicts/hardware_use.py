@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.store.events.rank_streams import Stream
 from harness.store.records import TrialRecord
+from harness.store.samples.channel_titles import TITLES
 from harness.store.samples.recording import Recording, Series, read_recording
 from harness.verdicts.results import Reading
 from harness.verdicts.timing import turns
@@ -19,50 +20,6 @@ _EDGE_NS = 100_000_000
 _METERED_S = 9.5
 """Ten seconds, without both edges."""
 _STATES = {"cpu.iowait": "waiting for storage", "cpu.steal": "stolen by the host"}
-_SHOWN: Mapping[str, tuple[str, str]] = {
-    # channel -> what a reader calls it, and the unit of its mean (of its growth, if a counter)
-    "run-queue": ("tasks running or ready", "1"),
-    "switches": ("context switches", "1/s"),
-    "pressure.cpu.some": ("some task waited for a core", "share"),
-    "pressure.memory.full": ("all tasks waited for memory", "share"),
-    "pressure.io.some": ("some task waited for storage", "share"),
-    "rank.resident": ("memory", "bytes"),
-    "rank.threads": ("threads", "1"),
-    "rank.read": ("read", "bytes/s"),
-    "rank.written": ("written", "bytes/s"),
-    "rank.disk-read": ("read from disk", "bytes/s"),
-    "rank.faults.major": ("page faults from disk", "1/s"),
-    "rank.preempted": ("preempted", "1/s"),
-    "disk.read": ("read", "bytes/s"),
-    "disk.written": ("written", "bytes/s"),
-    "disk.busy": ("had a request open", "share"),
-    "net.received": ("received", "bytes/s"),
-    "net.sent": ("sent", "bytes/s"),
-    "fabric.received": ("received", "bytes/s"),
-    "fabric.sent": ("sent", "bytes/s"),
-    "lustre.read": ("read", "bytes/s"),
-    "lustre.written": ("written", "bytes/s"),
-    "numa.used": ("memory, caches included", "bytes"),
-    "neighbours.cpu": ("cores used by other processes", "1"),
-    "clock": ("clock", "Hz"),
-    "temperature": ("temperature", "°C"),
-    "energy": ("power", "W"),
-    "group.throttled": ("held back by its quota", "share"),
-    "gpu.utilisation": ("a kernel was running", "share"),
-    "gpu.memory-used": ("memory", "bytes"),
-    "gpu.clock.sm": ("clock", "Hz"),
-    "gpu.clock.memory": ("memory clock", "Hz"),
-    "gpu.energy": ("power, from its energy counter", "W"),
-    "gpu.power.average": ("power, 1 s average", "W"),
-    "gpu.power.instant": ("power, at the moment", "W"),
-    "gpu.power": ("power, as its driver gives it", "W"),
-    "gpu.temperature": ("temperature", "°C"),
-    "gpu.pcie.received": ("received over PCIe", "bytes/s"),
-    "gpu.pcie.sent": ("sent over PCIe", "bytes/s"),
-    "gpu.nvlink.received": ("received over NVLink", "bytes/s"),
-    "gpu.nvlink.sent": ("sent over NVLink", "bytes/s"),
-    "observer.resident": ("memory", "bytes"),
-}
 
 
 @dataclass(frozen=True)
@@ -213,7 +170,7 @@ def _readings(use: NodeUse) -> Iterator[Reading]:
     if cost is not None:
         yield Reading(node, "observer", "cores used", "1", cost)
     for series in use.recording.series:
-        shown = _SHOWN.get(series.channel.name)
+        shown = TITLES.get(series.channel.name)
         if shown is None:
             continue
         title, unit = shown

@@ -148,9 +148,23 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device,
 
 nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, unsigned kind, unsigned counter,
                                          unsigned long long *count) {
-    (void)kind, (void)counter, (void)count;
+    (void)counter;
     CHECK(device);
-    return UNSUPPORTED;
+    if (setting("STUB_OLD", 0)) return UNSUPPORTED;
+    *count = device->index == 0 && kind == 0 ? (unsigned long long)setting("STUB_CORRECTED", 0) : 0;
+    return OK;
+}
+
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned *lanes) {
+    CHECK(device);
+    *lanes = device->index == 0 ? (unsigned)setting("STUB_LANES", 16) : 16;
+    return OK;
+}
+
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned *generation) {
+    CHECK(device);
+    *generation = 4;
+    return OK;
 }
 
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,

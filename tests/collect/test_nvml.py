@@ -139,6 +139,18 @@ def test_what_a_chip_does_not_support_is_a_gap_and_never_zero(watch: Watch) -> N
     assert set(raw(recording, 0, "gpu.utilisation")) == {5}
 
 
+def test_lanes_that_were_lost_and_errors_that_were_corrected_are_read(watch: Watch) -> None:
+    recording, _ = watch(corrected=12, lanes=8)
+    seen = {
+        (index, name): set(raw(recording, index, f"gpu.{name}")) - {samples_format.NOT_READ}
+        for index in (0, 1)
+        for name in ("ecc.corrected", "pcie.lanes", "pcie.generation")
+    }
+    assert (seen[0, "ecc.corrected"], seen[1, "ecc.corrected"]) == ({12}, {0})
+    assert (seen[0, "pcie.lanes"], seen[1, "pcie.lanes"]) == ({8}, {16})
+    assert seen[0, "pcie.generation"] == {4}
+
+
 def test_a_library_without_newer_functions_still_gives_the_rest(watch: Watch) -> None:
     recording, _ = watch(1.0, "-DWITHOUT_FIELDS", slowed=32)
     assert set(raw(recording, 1, "gpu.energy")) == {samples_format.UNSUPPORTED}

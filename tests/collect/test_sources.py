@@ -203,6 +203,41 @@ def test_fabric_ports_count_words_of_four_bytes(tree: Any) -> None:
     }
 
 
+def test_links_that_trained_down_are_told_by_speed_and_lanes(tree: Any) -> None:
+    observed = tree(
+        {
+            "sys/class/net/eth0/speed": "25000\n",
+            "sys/class/net/eth0/operstate": "up\n",
+            "sys/class/net/eth0/device/current_link_width": "8\n",
+            "sys/class/net/lo/speed": "0\n",
+            "sys/class/infiniband/mlx5_0/ports/1/rate": "50 Gb/sec (2X EDR)\n",
+            "sys/class/infiniband/mlx5_0/device/current_link_width": "16\n",
+        }
+    )
+    assert reading(opened("links", observed)) == {
+        ("link:eth0", "link.speed"): 25e9 / 8,
+        ("link:eth0", "link.lanes"): 8,
+        ("link:mlx5_0/1", "link.speed"): 50e9 / 8,
+        ("link:mlx5_0", "link.lanes"): 16,
+    }
+    (observed.root / "sys/class/infiniband/mlx5_0/ports/1/rate").write_text("\n")
+    (observed.root / "sys/class/net/eth0/speed").write_text("-1\n")
+    assert reading(opened("links", observed)).keys() == {
+        ("link:eth0", "link.lanes"),
+        ("link:mlx5_0", "link.lanes"),
+    }
+
+
+def test_memory_controllers_tell_what_they_corrected(tree: Any) -> None:
+    counts = {"mc0/ce_count": "7\n", "mc0/ue_count": "0\n", "mc1/ce_count": "1\n"}
+    observed = tree({f"sys/devices/system/edac/mc/{at}": text for at, text in counts.items()})
+    assert reading(opened("edac", observed)) == {
+        ("memory:mc0", "edac.corrected"): 7,
+        ("memory:mc0", "edac.uncorrected"): 0,
+        ("memory:mc1", "edac.corrected"): 1,
+    }
+
+
 def test_lustre_gives_sums_and_counts(tree: Any) -> None:
     text = (
         "snapshot_time 1409777887.590578 secs.nsecs\n"

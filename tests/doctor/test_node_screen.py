@@ -11,7 +11,7 @@ import pytest
 from harness.doctor import node_screen
 from harness.errors import UsageError
 from harness.plan.plan import Plan, make_plan
-from harness.platform.hardware import Storage
+from harness.platform.hardware import Accelerators, Storage
 from harness.platform.platform import Platform, load_platform
 
 NODES = ("cn1", "cn2", "cn3")
@@ -88,6 +88,52 @@ def test_measures_that_would_screen_nothing_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=re.escape(words)):
         planned("mpi", load_platform("mpi-cluster"), *measures)
+
+
+def on_gpus(framework: str, *measures: str) -> dict[str, Any]:
+    """Plan a screen of nodes of eight GPUs."""
+    gpus = (Accelerators(model="H100", count=8),)
+    found = plan(
+        framework,
+        load_platform(
+            "mpi-cluster",
+        ).model_copy(update={"accelerators": gpus}),
+        *measures,
+    )
+    assert not found.holes, [hole.why for hole in found.holes]
+    return {
+        cell.workload: (
+            cell.factors["device"],
+            cell.scale.nodes,
+            cell.scale.ranks_per_node,
+            cell.factors["precision"],
+        )
+        for cell in found.cells
+    }
+
+
+def test_every_gpu_of_a_node_is_screened() -> None:
+    assert on_gpus("torch") == {
+        "tinycnn": ("gpu", 1, 8, "fp32"),
+        "gemm": ("gpu", 1, 8, "bf16"),
+        "triad": ("gpu", 1, 8, "bf16"),
+        "point-to-point": ("gpu", 2, 1, "fp32"),
+        "all-reduce": ("gpu", 3, 8, "fp32"),
+    }
+    assert {device for device, *_ in on_gpus("jax").values()} == {"gpu"}
+    assert {device for device, *_ in on_gpus("mpi").values()} == {"cpu"}
+
+
+def test_a_device_that_is_asked_for_is_taken_or_refused() -> None:
+    launcher: Any = SimpleNamespace(nodes=lambda *_: NODES)
+    there = load_platform("mpi-cluster")
+    asked = node_screen.Wanted("mpi", "tinycnn", None, 6, "1 s", device="gpu")
+    with pytest.raises(UsageError, match="--device gpu: "):
+        node_screen.session(asked, there, launcher)
+    asked = node_screen.Wanted("torch", "tinycnn", None, 6, "1 s", device="gpu")
+    study = node_screen.session(asked, there, launcher).study
+    found = make_plan(study, there.model_copy(update={"nodes": len(NODES)}))
+    assert {cell.factors["device"] for cell in found.cells} == {"gpu"}
 
 
 def test_two_nodes_are_refused() -> None:

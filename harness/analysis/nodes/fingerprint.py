@@ -14,6 +14,11 @@ from harness.units import counted
 
 _MAJORITY = 2 / 3
 
+Loss = tuple[str, str, int, int, float]
+"""Node, trial, rank, step, value."""
+Place = tuple[int, int]
+"""Step and rank."""
+
 
 @dataclass(frozen=True)
 class Mismatch:
@@ -25,45 +30,59 @@ class Mismatch:
     of: int
     step: int
     """The first that differed."""
+    rank: int | None
+    """The first of the node's ranks that differed there; None where it has one alone."""
     value: float
     expected: float
 
 
-def mismatches(losses: Sequence[tuple[str, str, int, float]]) -> tuple[tuple[Mismatch, ...], str]:
-    """Name the nodes that differ; and say what was compared. Node, trial, step, value."""
-    by_step: dict[int, list[tuple[str, str, str]]] = {}
-    for node, trial, step, value in losses:
-        by_step.setdefault(step, []).append((node, trial, float(value).hex()))
+def mismatches(losses: Sequence[Loss]) -> tuple[tuple[Mismatch, ...], str]:
+    """Name the nodes that differ, and say what was compared: each rank with its like elsewhere."""
+    by_step: dict[Place, list[tuple[str, str, str]]] = {}
+    for node, trial, rank, step, value in losses:
+        by_step.setdefault((step, rank), []).append((node, trial, float(value).hex()))
     nodes = {node for node, *_ in losses}
-    common = {step: some for step, some in by_step.items() if {one[0] for one in some} == nodes}
+    common = {place: some for place, some in by_step.items() if {one[0] for one in some} == nodes}
     if len(nodes) < 3 or not common:
         return (), "Losses were not compared: three nodes with losses of the same steps are needed."
-    agreed: dict[int, str] = {}
-    for step, some in common.items():
-        agreed[step], _ = Counter(one[2] for one in some).most_common(1)[0]
-        same = {node for node, _, found in some if found == agreed[step]}
-        other = {node for node, _, found in some if found != agreed[step]}
+    agreed: dict[Place, str] = {}
+    for place, some in common.items():
+        agreed[place], _ = Counter(one[2] for one in some).most_common(1)[0]
+        same = {node for node, _, found in some if found == agreed[place]}
+        other = {node for node, _, found in some if found != agreed[place]}
         if len(same - other) < _MAJORITY * len(nodes):
             return (), (
-                f"Losses say nothing: at step {step} only {len(same - other)} of {len(nodes)} "
+                f"Losses say nothing: at step {place[0]} only {len(same - other)} of {len(nodes)} "
                 "nodes agree, so equal steps do not repeat here, or the nodes are not alike."
             )
-    wrong: dict[str, dict[str, tuple[int, str]]] = {}
+    wrong: dict[str, dict[str, tuple[Place, str]]] = {}
     trials: dict[str, set[str]] = {}
-    for step in sorted(common):
-        for node, trial, found in common[step]:
+    for place in sorted(common):
+        for node, trial, found in common[place]:
             trials.setdefault(node, set()).add(trial)
-            if found != agreed[step]:
-                wrong.setdefault(node, {}).setdefault(trial, (step, found))
-    named = tuple(_mismatch(node, some, len(trials[node]), agreed) for node, some in wrong.items())
+            if found != agreed[place]:
+                wrong.setdefault(node, {}).setdefault(trial, (place, found))
+    several = len({rank for _, rank in common}) > 1
+    named = tuple(
+        _mismatch(node, some, len(trials[node]), agreed, several=several)
+        for node, some in wrong.items()
+    )
     equal = f"bit-equal on {len(nodes) - len(named)} of {len(nodes)} nodes"
-    said = f"Losses of {counted(len(common), 'step')} are {equal}."
+    steps = len({step for step, _ in common})
+    said = f"Losses of {counted(steps, 'step')} are {equal}."
     return named, said
 
 
 def _mismatch(
-    node: str, wrong: dict[str, tuple[int, str]], trials: int, agreed: dict[int, str]
+    node: str,
+    wrong: dict[str, tuple[Place, str]],
+    trials: int,
+    agreed: dict[Place, str],
+    *,
+    several: bool,
 ) -> Mismatch:
-    step, found = min(wrong.values())
-    expected = float.fromhex(agreed[step])
-    return Mismatch(node, len(wrong), trials, step, float.fromhex(found), expected)
+    place, found = min(wrong.values())
+    step, rank = place
+    expected = float.fromhex(agreed[place])
+    where = rank if several else None
+    return Mismatch(node, len(wrong), trials, step, where, float.fromhex(found), expected)

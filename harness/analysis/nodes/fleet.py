@@ -122,8 +122,8 @@ def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
         if name is None:
             continue
         for trial in cell.trials:
-            if trial.attempt == 1 and trial.rate:
-                rates.setdefault(name, {}).setdefault(number, {})[trial.block] = trial.rate
+            if trial.attempt == 1 and (rate := _rate(cell, trial)):
+                rates.setdefault(name, {}).setdefault(number, {})[trial.block] = rate
                 trials[name, number, trial.block] = trial
     rates = {name: _better(of) if name.endswith("pairs") else of for name, of in rates.items()}
     numbers = tuple(sorted(names))
@@ -148,9 +148,7 @@ def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
     alone = {
         cell.key: names[cell.factors["node"]] for cell in results.cells if cell.scale.nodes == 1
     }
-    wrong, fingerprint = mismatches(
-        [(alone[key], trial, step, loss) for key, trial, _, step, loss in losses if key in alone]
-    )
+    wrong, fingerprint = mismatches([(alone[key], *rest) for key, *rest in losses if key in alone])
     measured = {name for cell in results.cells if (name := _measure(cell)) is not None}
     return Fleet(
         nodes=tuple(names[one] for one in numbers),
@@ -168,6 +166,16 @@ def fleet(results: Results, losses: Sequence[tuple[Any, ...]]) -> Fleet:
         together=_together(results),
         doubt=doubt,
     )
+
+
+def _rate(cell: CellResult, trial: TrialResult) -> float | None:
+    """Give what nodes are held to each other by: of ranks that do not wait, the slowest's rate.
+
+    Their sum would hide one sick GPU among eight.
+    """
+    if cell.scale.nodes == 1 and cell.scale.ranks > 1 and cell.parameters is None:
+        return 1 / trial.p50_s if trial.rate and trial.p50_s else None
+    return trial.rate
 
 
 def _measure(cell: CellResult) -> str | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--platform", default="local", show_default=True, shell_complete=completion.platforms)
 @click.option("--nodes", type=click.IntRange(3), help="How many; without it, all at hand.")
 @click.option("--framework", default="torch", show_default=True, help="What computes.")
+@click.option("--device", type=click.Choice(["cpu", "gpu"]), help="By default what there is.")
 @click.option("--train", default="tinycnn", show_default=True, help="The network that is trained.")
 @click.option(
     "--measure",
@@ -39,8 +40,8 @@ def command(*, platform: str, run: str | None, as_json: bool, **how: Any) -> int
     """Find the nodes that differ from the others: slower ones, and those that compute otherwise.
 
     Every node alone multiplies matrices, streams memory, writes to each storage tier and takes
-    training steps; then each sends to the next, and all add up a message. That is repeated in
-    blocks of random order. The exit code is 1 if a node is named,
+    training steps, on all of its GPUs where it has any; then each sends to the next, and all add
+    up a message. That is repeated in blocks of random order. The exit code is 1 if a node is named,
     and if nothing can be told.
     """
     if run is not None:
@@ -113,10 +114,11 @@ def _in_words(found: Fleet) -> Iterator[Part]:
             yield f"{one.node}: {one.measure} {change} ({ends}), p {one.p:.3g}"
             yield from (f"    {sensor}" for sensor in one.sensors)
     for wrong in found.mismatches:
+        where = "" if wrong.rank is None else f", first that of rank {wrong.rank}"
         yield (
-            f"{wrong.node}: its loss differs from step {wrong.step} on, in {wrong.trials} of "
-            f"{counted(wrong.of, 'trial')} ({wrong.value!r}, others {wrong.expected!r}): silent "
-            "corruption, or another processor. Do not use it."
+            f"{wrong.node}: its loss differs from step {wrong.step} on{where}, "
+            f"in {wrong.trials} of {counted(wrong.of, 'trial')} ({wrong.value!r}, others "
+            f"{wrong.expected!r}): silent corruption, or another processor. Do not use it."
         )
     yield from in_words(found.failures)
     yield found.fingerprint
