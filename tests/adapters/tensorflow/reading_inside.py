@@ -4,6 +4,7 @@ The environment ``READING_SETS`` names the folder of the sets, ``READING_OWN`` w
 """
 
 import os
+import sys
 from pathlib import Path
 
 from harness.worker.adapters.tensorflow.loading import SIDE, own
@@ -48,6 +49,13 @@ def test_pictures_are_decoded_and_resized():
     _, _, batches = read("small-pictures-raw-24", decode=True)
     assert tuple(batches[0].data.shape) == (5, SIDE, SIDE, 3)
     assert float(batches[0].data.numpy().max()) > 1.0
+
+
+def test_no_pipeline_is_written_anew_as_code_into_the_temporary_folder():
+    read("small-pictures-raw-24", decode=True)
+    read("small-pictures-tfrecord-24", shuffle="file", buffer_samples=8)
+    read(os.environ["READING_OWN"], shuffle="none")
+    assert [name for name in sys.modules if name.startswith("__autograph_generated")] == []
 
 
 def test_shards_are_read_whole_each_record_once():

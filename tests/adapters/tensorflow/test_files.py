@@ -95,7 +95,7 @@ def test_tf_data_delivers_every_sample_once(tmp_path: Path) -> None:
         check=True,
     )
     (found,) = json.loads(done.stdout.strip().splitlines()[-1]).values()
-    assert len(found) == 5
+    assert len(found) == 6
     assert {name: fault for name, fault in found.items() if fault} == {}
 
 

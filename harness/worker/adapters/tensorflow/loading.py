@@ -62,6 +62,12 @@ class TfDataLoader:
     def begin(self, order: Sequence[int]) -> None:
         """Build the epoch's pipeline; nothing is read yet."""
         self._epochs += 1
+        # Autograph would write each function anew as a file, which a worker that is killed leaves;
+        # what decides in them is known before they are traced.
+        self._pipeline = tf.autograph.experimental.do_not_convert(self._built)(order)
+        self._batches = None
+
+    def _built(self, order: Sequence[int]) -> Any:
         read = self._raw(order) if self.keeps_order else self._records(order)
         prepare = self._prepare
         pipeline = read.batch(self._batch_per_rank, drop_remainder=prepare is not None)
@@ -70,8 +76,7 @@ class TfDataLoader:
                 lambda samples, lengths, stored: (samples, lengths, prepare(samples, stored)),
                 num_parallel_calls=self._parallel,
             )
-        self._pipeline = pipeline.prefetch(self._prefetch) if self._prefetch else pipeline
-        self._batches = None
+        return pipeline.prefetch(self._prefetch) if self._prefetch else pipeline
 
     def _raw(self, order: Sequence[int]) -> Any:
         paths = tf.constant(self._dataset.paths)
