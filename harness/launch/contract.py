@@ -29,9 +29,12 @@ Those of engines with a queue have these as well. Each asks by a command, and re
     cancel(*jobs) -> argv
     requeue(environ) -> argv                   starts this very job anew; nothing where it cannot
 
+    gpus_asked(settings) -> count              of a node; None where nobody can tell. GPU_SETTING:
+                                               the setting that asks for them, and a pattern of it
+
 ``part(environ)`` has only slurm, whose job arrays deal blocks over allocations; ``rehearse``,
-``partitions``, ``read_partitions`` and ``gpus_asked`` too, so that what it would refuse is known
-before.
+``partitions`` and ``read_partitions`` too, so that what it would refuse is known before. Of the
+others ``queues`` and ``read_queues`` are asked.
 """
 
 from __future__ import annotations

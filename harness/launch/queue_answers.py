@@ -30,6 +30,17 @@ class FreeNodes:
 
 
 @dataclass(frozen=True)
+class QueueOffered:
+    """A queue that jobs can be left to, or not now."""
+
+    name: str
+    is_up: bool
+    """Whether it takes jobs and starts them."""
+    limit_min: float | None = None
+    """How long a job may take at most; None: as long as it likes, or nobody says."""
+
+
+@dataclass(frozen=True)
 class NodesOffered:
     """Nodes alike, in one partition."""
 

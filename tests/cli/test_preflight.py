@@ -151,3 +151,29 @@ def test_jobs_have_to_ask_for_the_gpus_that_cells_take(
     (gpus,) = (one for one in json.loads(told.stdout)["findings"] if one["check"] == "GPUs")
     assert gpus["level"] == ("fine" if seen is None else "fault")
     assert (seen or "cells take at most 4") in gpus["seen"]
+
+
+PICKY = """for script; do :; done
+asks() { grep -q -- "^#SBATCH --$1" "$script"; }
+refuse() { echo "sbatch: error: $1" >&2; exit 1; }
+asks account=ab12 || refuse 'You must specify an account'
+asks constraint=gpu || refuse 'Job request does not match any supported policy'
+asks qos=debug && refuse 'Invalid qos specification'
+exit 0"""
+"""A centre that takes no job without an account and a constraint, and has no QOS called so."""
+
+
+@pytest.mark.parametrize(("qos", "faults"), [("", []), ("debug", ["qos debug"])])
+def test_a_setting_without_which_no_job_is_taken_is_not_blamed_on_others(
+    tmp_path: Path, qos: str, faults: list[str]
+) -> None:
+    for name, line in (("sinfo", "echo 'all*|up|infinite|0/3|(null)'"), ("sbatch", PICKY)):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    claim = 'title = "x"\nextends = "slurm-cluster"\n[launcher.settings]\naccount = "ab12"\n'
+    (tmp_path / "there.toml").write_text(f'{claim}constraint = "gpu"\nqos = "{qos}"\n')
+    (tmp_path / "study.toml").write_text(STUDY.partition("[[include]]")[0])
+    words = ("preflight", "study.toml", "--platform", "there.toml", "--json")
+    told = bakeoff(*words, cwd=tmp_path, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    found = json.loads(told.stdout)["findings"]
+    assert [one["check"] for one in found if one["level"] == "fault"] == faults

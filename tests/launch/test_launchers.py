@@ -86,6 +86,23 @@ def test_a_batch_script_asks_for_what_the_platform_says(name: str, golden: Golde
     golden(f"launch/{name}-script.txt", text)
 
 
+def test_lsf_asks_for_slots_of_whole_nodes_where_it_is_not_csm():
+    lsf = plugins.load("launchers", "lsf")
+    asked = lsf.script(BATCH, {"slots": "48"}).splitlines()
+    assert {"#BSUB -n 192", "#BSUB -R 'span[ptile=48]'", "#BSUB -x"} <= set(asked)
+    assert not any("-nnodes" in line for line in asked)
+    environ = {"LSB_HOSTS": "a a b b"}
+    assert lsf.nodes({"slots": "48"}, environ) == ("a", "b"), "none of them only launches"
+    assert lsf.setting_fault("slots", "many") is not None
+
+
+def test_what_pbs_asks_of_a_node_is_one_select():
+    pbs = plugins.load("launchers", "pbs")
+    assert "#PBS -l select=4:ngpus=2\n" in pbs.script(BATCH, {"chunk": "ngpus=2"})
+    assert "'chunk'" in pbs.setting_fault("options", "-l select=2:ngpus=4")
+    assert pbs.setting_fault("options", "-l filesystems=home") is None
+
+
 @pytest.mark.parametrize("name", ["slurm", "pbs", "lsf"])
 def test_no_value_of_a_batch_script_becomes_a_line_of_shell(name: str):
     launcher = plugins.load("launchers", name)

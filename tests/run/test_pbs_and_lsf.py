@@ -17,6 +17,7 @@ from harness.platform.starting import Launcher
 from harness.run.unattended import queue
 from harness.run.unattended.queue import JobInQueue
 from tests.cli.command import bakeoff
+from tests.needs import framework
 
 RECORDED = Path(__file__).parent / "recorded"
 JOBS = [JobInQueue(n, str(1233 + n), 2, 95, ()) for n in range(1, 7)]
@@ -176,6 +177,61 @@ def test_nodes_are_counted_before_a_study_waits_for_them(engine: Queue, tmp_path
     told = bakeoff(*words, cwd=tmp_path)
     assert told.returncode == 0, told.stdout
     assert "3 nodes in service, 1 of them idle" in told.stdout
+
+
+_ON_GPUS = {
+    "pbs": ('chunk = "ncpus=64:ngpus={}"', "-l select=1:ncpus=64:ngpus=4"),
+    "lsf": ('slots = "48"\ngpu = "num={}"', "-gpu num=4"),
+}
+
+
+@both
+def test_a_queue_that_is_not_there_or_closed_is_told_before(engine: Queue, tmp_path: Path) -> None:
+    engine.plays("pbsnodes", "pbsnodes.json")
+    engine.plays("bhosts", "bhosts.txt")
+    engine.plays("qstat", "queues.json")
+    engine.plays("bqueues", "bqueues.txt")
+    (tmp_path / "study.toml").write_text(STUDY)
+    for queue_name, seen in (
+        ("batch", None),
+        ("bacth", "there is none. Did you mean 'batch'?"),
+        ("shut", "it takes no jobs now, or starts none"),
+        *([("brief", "and the queue gives 2 at most")] if engine.engine == "pbs" else []),
+    ):
+        settings = f'[launcher.settings]\nqueue = "{queue_name}"\n'
+        (tmp_path / "p.toml").write_text(
+            f'title = "p"\nextends = "{engine.engine}-cluster"\n{settings}'
+        )
+        words = ("preflight", "study.toml", "--platform", "p.toml", "--json")
+        told = json.loads(bakeoff(*words, cwd=tmp_path).stdout)
+        (found,) = (one for one in told["findings"] if one["check"] == f"queue {queue_name}")
+        assert found["level"] == ("fine" if seen is None else "fault")
+        assert (seen or "takes jobs") in found["seen"]
+        assert told["ready"] is (seen is None)
+
+
+@both
+@pytest.mark.framework
+def test_jobs_ask_for_gpus_of_each_node(engine: Queue, tmp_path: Path) -> None:
+    framework("torch")
+    setting, directive = _ON_GPUS[engine.engine]
+    of_gpus = 'framework = "torch"\nstrategy = "ddp"\nranks_per_node = 4\ndevice = "gpu"'
+    (tmp_path / "study.toml").write_text(
+        STUDY.replace('framework = "null"', of_gpus).replace("nothing", "tinycnn")
+    )
+    engine.plays("pbsnodes", "pbsnodes.json")
+    engine.plays("bhosts", "bhosts.txt")
+    words = ("study.toml", "--platform", "p.toml")
+    for count, level in ((4, "fine"), (2, "fault")):
+        (tmp_path / "p.toml").write_text(
+            f'title = "p"\nextends = "{engine.engine}-cluster"\n'
+            f"[launcher.settings]\n{setting.format(count)}\n"
+        )
+        told = json.loads(bakeoff("preflight", *words, "--json", cwd=tmp_path).stdout)
+        (gpus,) = (one for one in told["findings"] if one["check"] == "GPUs")
+        assert gpus["level"] == level, gpus
+        script = bakeoff("plan", *words, "--script", cwd=tmp_path).stdout
+        assert (directive in script) is (count == 4), script
 
 
 _SERVED = {

@@ -1,6 +1,7 @@
 """Launch a job inside an LSF allocation; it has not run on a real one yet.
 
-Settings: ``queue``, ``project``, ``options`` (further words for bsub).
+Settings: ``queue``, ``project``, ``slots`` (of a node; absent: IBM's CSM gives whole nodes),
+``gpu``, ``options`` (further words for bsub).
 """
 
 from __future__ import annotations
@@ -12,13 +13,21 @@ from typing import Any
 from harness.errors import Unavailable, UsageError
 from harness.launch import placement
 from harness.launch.batch_script import Batch, text
-from harness.launch.queue_answers import FreeNodes, JobState, printed_json, text_of
+from harness.launch.queue_answers import (
+    FreeNodes,
+    JobState,
+    QueueOffered,
+    printed_json,
+    text_of,
+)
 
-_ASKED = {"queue": "-q ", "project": "-P "}
-SETTINGS = (*_ASKED, "options")
+_ASKED = {"queue": "-q ", "project": "-P ", "gpu": "-gpu "}
+SETTINGS = (*_ASKED, "slots", "options")
 EXAMPLES = {
     "queue": ("batch", "`bqueues` lists them"),
     "project": ("ab123", "whom node-hours are charged to"),
+    "slots": ("48", "of each node, `bhosts`; leave it out where `bsub -nnodes` works (IBM's CSM)"),
+    "gpu": ("num=4", "GPUs of each node; leave it out with CSM, which gives all: `lshosts -gpu`"),
     "options": ("-alloc_flags gpumps", "further words for bsub"),
 }
 """For profiles to fill in: what a setting looks like, and where to find one's own."""
@@ -42,16 +51,17 @@ _WORDS = {
 }
 _IN_USE = ("ok", "closed_Full", "closed_Excl", "closed_Busy", "closed_cu_Excl")
 """What bhosts calls hosts in service: with room, or taken."""
+_COUNT = re.compile(r"[1-9][0-9]{0,4}")
+_GPUS = re.compile(r"\bnum=([0-9]{1,4})(?:/host)?(?![/0-9])")
 _FIELDS = "jobid stat exit_code run_time pend_reason exit_reason"
 
 
 def nodes(settings: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Name the nodes of the allocation; the first of several is the one that only launches."""
-    del settings  # the allocation alone says so
+    """Name the nodes of the allocation; the first of several of CSM's is one that only launches."""
     hosts = tuple(dict.fromkeys(environ.get("LSB_HOSTS", "").split()))
     if not hosts:
         raise UsageError("launcher lsf: this is no allocation. Ask for one: bsub -Is -nnodes 2")
-    return hosts[1:] if len(hosts) > 1 else hosts
+    return hosts[1:] if len(hosts) > 1 and not settings.get("slots") else hosts
 
 
 def reach(node: str, argv: Sequence[str], settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -67,13 +77,27 @@ def script(batch: Batch, settings: Mapping[str, Any]) -> str:
     """Write the batch script that runs one command where LSF starts batch scripts."""
     directives = {
         "-J ": batch.name,
-        "-nnodes ": batch.nodes,
+        **_nodes_asked(batch.nodes, settings.get("slots")),
         "-W ": batch.minutes,
         "-o ": batch.log,
         "-r": True,
         **{flag: settings.get(key) or None for key, flag in _ASKED.items()},
     }
     return text("#BSUB", directives, batch.argv, options=settings.get("options"))
+
+
+def _nodes_asked(count: int, slots: str | None) -> dict[str, Any]:
+    """Ask for whole nodes: as CSM's, or as so many slots of each, with nobody beside."""
+    if not slots:
+        return {"-nnodes ": count}
+    return {"-n ": count * int(slots), "-R ": f"span[ptile={slots}]", "-x": True}
+
+
+def setting_fault(setting: str, value: str) -> str | None:
+    """Say what is wrong with a setting's value."""
+    if setting == "slots" and value and not _COUNT.fullmatch(value):
+        return f"'{value}' is no number of slots, which `bhosts` lists under MAX"
+    return None
 
 
 def submit(script_path: str, after: Sequence[str]) -> tuple[str, ...]:
@@ -156,6 +180,29 @@ def read_idle(printed: str) -> FreeNodes:
     rows = [words for line in printed.splitlines()[1:] if len(words := line.split()) >= 6]
     usable = [row for row in rows if row[1] in _IN_USE]
     return FreeNodes(sum(row[1] == "ok" and row[4] == "0" for row in usable), len(usable))
+
+
+def queues() -> tuple[str, ...]:
+    """Give the command that prints every queue."""
+    return ("bqueues", "-w")
+
+
+def read_queues(printed: str) -> tuple[QueueOffered, ...]:
+    """Read the columns of that table: queue, priority, status, …."""
+    rows = [words for line in printed.splitlines()[1:] if len(words := line.split()) >= 12]
+    return tuple(QueueOffered(row[0], is_up=row[2] == "Open:Active") for row in rows)
+
+
+GPU_SETTING = ("gpu", "num={}")
+
+
+def gpus_asked(settings: Mapping[str, Any]) -> int | None:
+    """Count the GPUs of a node that jobs ask for; None where CSM gives whole nodes."""
+    asked = settings.get("gpu")
+    if not asked:
+        return 0 if settings.get("slots") else None
+    counts = _GPUS.findall(asked)
+    return int(counts[0]) if counts else None
 
 
 def named(name: str) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Launch a job inside a PBS allocation; it has not run on a real one yet.
 
-Settings: ``queue``, ``account``, ``place``, ``options`` (further words for qsub).
+Settings: ``queue``, ``account``, ``chunk`` (what is asked for of each node), ``place``, ``options``
+(further words for qsub).
 """
 
 from __future__ import annotations
@@ -12,13 +13,20 @@ from typing import Any
 from harness.errors import Unavailable, UsageError
 from harness.launch import placement
 from harness.launch.batch_script import Batch, text
-from harness.launch.queue_answers import FreeNodes, JobState, printed_json, text_of
+from harness.launch.queue_answers import (
+    FreeNodes,
+    JobState,
+    QueueOffered,
+    printed_json,
+    text_of,
+)
 
 _ASKED = {"queue": "-q ", "account": "-A "}
-SETTINGS = (*_ASKED, "place", "options")
+SETTINGS = (*_ASKED, "chunk", "place", "options")
 EXAMPLES = {
     "queue": ("workq", "`qstat -Q` lists them"),
     "account": ("ab123", "whom node-hours are charged to"),
+    "chunk": ("ncpus=64:ngpus=4", "of each node; without it PBS gives one core and no GPU"),
     "place": ("scatter:excl", "one chunk a node, and nobody beside it"),
     "options": ("-l filesystems=home:scratch", "further words for qsub"),
 }
@@ -40,6 +48,8 @@ _WORDS = {
 _ENDED = ("F", "X")
 _BY_SIGNAL = 256
 """What PBS adds to the number of a signal that ended a job (pbs_job_attributes(7B))."""
+_GPUS = re.compile(r"\bngpus=([0-9]{1,4})\b")
+_CLOCK = re.compile(r"([0-9]{1,6}):([0-9]{2}):([0-9]{2})")
 _OUT_OF_SERVICE = ("down", "offline", "unknown", "stale", "unresolvable", "provisioning")
 _HOSTS = "BAKEOFF_HOSTS=\"$(sort -u \"$PBS_NODEFILE\" | tr '\\n' ' ')\""
 
@@ -69,7 +79,7 @@ def script(batch: Batch, settings: Mapping[str, Any]) -> str:
     """Write the batch script that runs one command on the first node of an allocation."""
     directives = {
         "-N ": batch.name,
-        "-l select=": batch.nodes,
+        "-l select=": ":".join(filter(None, (str(batch.nodes), settings.get("chunk")))),
         "-l walltime=": f"{batch.minutes // 60:02d}:{batch.minutes % 60:02d}:00",
         "-l place=": settings.get("place") or "scatter:excl",
         "-j oe -o ": batch.log,
@@ -176,6 +186,47 @@ def read_idle(printed: str) -> FreeNodes:
         if not any(bad in word for word in words for bad in _OUT_OF_SERVICE)
     ]
     return FreeNodes(sum(words == {"free"} for words in usable), len(usable))
+
+
+def queues() -> tuple[str, ...]:
+    """Give the command that prints every queue."""
+    return ("qstat", "-Q", "-f", "-F", "json")
+
+
+def read_queues(printed: str) -> tuple[QueueOffered, ...]:
+    """Read them, and how long their jobs may take."""
+    return tuple(
+        QueueOffered(
+            name,
+            is_up=(text_of(row, "enabled"), text_of(row, "started")) == ("True", "True"),
+            limit_min=_limit_min(row.get("resources_max")),
+        )
+        for name, row in _table(printed, "qstat", "Queue").items()
+    )
+
+
+def _limit_min(most: Any) -> float | None:
+    match = _CLOCK.fullmatch(text_of(most, "walltime")) if isinstance(most, dict) else None
+    if match is None:
+        return None
+    hours, minutes, seconds = map(int, match.groups())
+    return 60 * hours + minutes + seconds / 60
+
+
+GPU_SETTING = ("chunk", "ngpus={}")
+
+
+def gpus_asked(settings: Mapping[str, Any]) -> int:
+    """Count the GPUs of a node that jobs ask for."""
+    return sum(map(int, _GPUS.findall(str(settings.get("chunk") or ""))))
+
+
+def setting_fault(setting: str, value: str) -> str | None:
+    """Say what is wrong with a setting's value: PBS takes one `select` alone, which is ours."""
+    words = value.split()
+    if setting == "options" and any(one.startswith(("select=", "ngpus=")) for one in words):
+        return "what jobs ask of each node goes into the setting 'chunk', as \"ncpus=64:ngpus=4\""
+    return None
 
 
 def named(name: str) -> tuple[str, ...]:

@@ -150,6 +150,9 @@ def read_partitions(printed: str) -> tuple[NodesOffered, ...]:
     )
 
 
+GPU_SETTING = ("gres", "gpu:{}")
+
+
 def gpus_asked(settings: Mapping[str, Any]) -> int | None:
     """Count the GPUs of a node that jobs ask for; None where their words say it in another way."""
     gres, options = (str(settings.get(one) or "") for one in ("gres", "options"))

@@ -15,7 +15,7 @@ from harness.plan.duration import doubts, estimate
 from harness.plan.holes import grouped
 from harness.plan.plan import Plan
 from harness.ranks import nodes
-from harness.run.preflight import environments, machine, scheduler, storage
+from harness.run.preflight import environments, machine, scheduler, storage, unrehearsed
 from harness.units import counted, listed
 
 
@@ -53,10 +53,7 @@ def _machine(plan: Plan) -> Sequence[DoctorFinding]:
         return [*machine.look(plan)]
     elsewhere = machine.not_compared(plan.platform, socket.gethostname())
     if not hasattr(launcher, "rehearse"):
-        seen = f"{plan.platform.launcher.name} is not asked what it would refuse of this study"
-        remedy = "bakeoff plan STUDY --script prints what would be submitted: read it."
-        unasked = DoctorFinding("queue", "warning", seen, remedy)
-        return [unasked, scheduler.free(plan, launcher, jobs(plan)), elsewhere]
+        return [*unrehearsed.look(plan, launcher, jobs(plan)), elsewhere]
     return [*scheduler.look(plan, launcher, jobs(plan)), elsewhere]
 
 

@@ -1,6 +1,6 @@
 """Ask a platform's queue, without queueing anything, whether it would take a study's jobs.
 
-Each setting is tried alone, as the queue names only the first fault of a script.
+Settings are tried one by one, as the queue names only the first fault of a script.
 """
 
 from __future__ import annotations
@@ -25,27 +25,14 @@ def look(plan: Plan, launcher: Any, wanted: Sequence[Allocation]) -> Iterator[Do
     """Look at the partition, at each setting, at the devices, then at each job's size."""
     settings = plan.platform.launcher.settings
     try:
-        partitions = launcher.read_partitions(_answer(launcher.partitions()))
+        partitions = launcher.read_partitions(answer(launcher.partitions()))
         yield from _look(plan, launcher, wanted, settings, partitions)
     except Unavailable as problem:
-        yield _unanswered(problem)
+        yield unanswered(problem)
 
 
-def free(plan: Plan, launcher: Any, wanted: Sequence[Allocation]) -> DoctorFinding:
-    """Count the nodes of a queue of which nothing else can be asked."""
-    try:
-        there = launcher.read_idle(_answer(launcher.idle(plan.platform.launcher.settings)))
-    except Unavailable as problem:
-        return _unanswered(problem, "nodes")
-    largest = max(one.nodes for one in wanted)
-    seen = f"{counted(there.usable, 'node')} in service, {there.idle} of them idle"
-    if largest > there.usable:
-        seen = f"{seen}; the largest job asks for {largest}, so it would wait for ever"
-        return DoctorFinding("nodes", "fault", seen, "Narrow the study (--only nodes=…, --size).")
-    return DoctorFinding("nodes", "fine", seen)
-
-
-def _unanswered(problem: Unavailable, check: str = "queue") -> DoctorFinding:
+def unanswered(problem: Unavailable, check: str = "queue") -> DoctorFinding:
+    """Say that the queue's own program is not here, or does not answer."""
     words = " ".join(str(problem).split())
     return DoctorFinding(check, "fault", words, "Run it on a login node of the cluster.")
 
@@ -67,14 +54,41 @@ def _look(
     else:
         yield _partition(mine)
     base = {"partition": name} if name and mine else {}
-    for key in launcher.TRIED_ALONE:
-        if settings.get(key):
-            complaint = _complaint(launcher, {**base, key: settings[key]})
-            yield _finding(launcher, key, settings[key], complaint)
+    given = {key: settings[key] for key in launcher.TRIED_ALONE if settings.get(key)}
+    complaints = _refused(launcher, base, given)
+    for key, value in given.items():
+        yield _finding(launcher, key, value, complaints.get(key))
     if mine:
+        taken = {key: value for key, value in given.items() if key not in complaints}
         yield from _devices(plan, launcher, settings, mine)
         for number, one in enumerate(wanted, 1):
-            yield _size(launcher, base, number, one, mine)
+            yield _size(launcher, {**base, **taken}, number, one, mine)
+
+
+def _refused(launcher: Any, base: Mapping[str, str], given: Mapping[str, str]) -> Mapping[str, str]:
+    """Give what the queue says of each setting that it refuses.
+
+    Many a centre takes no job without an account or a constraint: so what is accepted stays, and
+    what was refused beside less is tried once more beside it.
+    """
+    if not given or _complaint(launcher, {**base, **given}) is None:
+        return {}
+    taken, left, complaints = dict(base), list(given), dict[str, str]()
+    tried = -1
+    while left and tried != len(left):
+        tried = len(left)
+        for key in tuple(left):
+            complaint = _complaint(launcher, {**taken, key: given[key]})
+            if complaint is None:
+                taken[key] = given[key]
+                left.remove(key)
+            else:
+                complaints[key] = complaint
+    for key in left if len(left) > 1 else ():
+        others = {name: value for name, value in given.items() if name != key}
+        if _complaint(launcher, {**base, **others}) is None:
+            return {key: complaints[key]}
+    return {key: complaints[key] for key in left}
 
 
 def _partition(mine: Sequence[Any]) -> DoctorFinding:
@@ -91,22 +105,35 @@ def _devices(
     plan: Plan, launcher: Any, settings: Mapping[str, str], mine: Sequence[Any]
 ) -> Iterator[DoctorFinding]:
     """Hold the GPUs that cells take to those that the partition has and that jobs ask for."""
-    per_node = [one.scale.devices_per_node for one in plan.cells if one.factors["device"] == "gpu"]
-    if not per_node:
+    most = gpus_taken(plan)
+    if not most:
         return
-    most = max(per_node)
     there = max(one.gpus for one in mine)
     if there < most:
         seen = f"cells take {counted(most, 'GPU')} of a node; the partition's nodes have {there}"
         yield DoctorFinding("GPUs", "fault", seen, "Choose another partition, or narrow the study.")
         return
+    seen = f"{there} on a node, and cells take at most {most}"
+    yield too_few(launcher, settings, most, there) or DoctorFinding("GPUs", "fine", seen)
+
+
+def too_few(
+    launcher: Any, settings: Mapping[str, str], most: int, there: int
+) -> DoctorFinding | None:
+    """Say that jobs ask for fewer GPUs of a node than cells take; None where they do not."""
     asked = launcher.gpus_asked(settings)
-    if asked is not None and asked < most:
-        seen = f"cells take {counted(most, 'GPU')} of a node, and jobs ask for {asked or 'none'}"
-        remedy = f'Set launcher.settings.gres, for example "gpu:{there}".'
-        yield DoctorFinding("GPUs", "fault", seen, remedy)
-    else:
-        yield DoctorFinding("GPUs", "fine", f"{there} on a node, and cells take at most {most}")
+    if asked is None or asked >= most:
+        return None
+    seen = f"cells take {counted(most, 'GPU')} of a node, and jobs ask for {asked or 'none'}"
+    setting, pattern = launcher.GPU_SETTING
+    remedy = f'Set launcher.settings.{setting}, for example "{pattern.format(there)}".'
+    return DoctorFinding("GPUs", "fault", seen, remedy)
+
+
+def gpus_taken(plan: Plan) -> int:
+    """Count the GPUs of a node that the largest cell takes."""
+    each = (one.scale.devices_per_node for one in plan.cells if one.factors["device"] == "gpu")
+    return max(each, default=0)
 
 
 def _size(
@@ -158,5 +185,6 @@ def _finding(launcher: Any, key: str, value: str, complaint: str | None) -> Doct
     return DoctorFinding(check, "fault", complaint, remedy)
 
 
-def _answer(argv: Sequence[str]) -> str:
+def answer(argv: Sequence[str]) -> str:
+    """Give what a queue's program printed."""
     return run(argv, timeout_s=_PATIENCE_S).required()
