@@ -30,11 +30,14 @@ def bar(rate: Estimate, *, top: float, colour: int, faint: bool = False) -> str:
     if rate.interval is not None:
         low, high = _percent(rate.interval.low, top), _percent(rate.interval.high, top)
         middle = _HEIGHT / 2
+        lines = (
+            element("line", x1=low, x2=high, y1=middle, y2=middle),
+            element("line", x1=low, x2=low, y1=middle - 4, y2=middle + 4),
+            element("line", x1=high, x2=high, y1=middle - 4, y2=middle + 4),
+        )
         drawn += [
             element("line", class_="halo", x1=low, x2=high, y1=middle, y2=middle),
-            element("line", class_="whisker", x1=low, x2=high, y1=middle, y2=middle),
-            element("line", class_="whisker", x1=low, x2=low, y1=middle - 4, y2=middle + 4),
-            element("line", class_="whisker", x1=high, x2=high, y1=middle - 4, y2=middle + 4),
+            element("g", "".join(lines), class_="whisker"),
         ]
     return (
         f'<svg class="chart bar" height="{_HEIGHT:.0f}" aria-hidden="true">{"".join(drawn)}</svg>'

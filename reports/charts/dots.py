@@ -106,6 +106,7 @@ def dots(
     drawn.append(
         element("line", class_="axis", x1=middle, x2=middle, y1=2.0, y2=22.0, data_other="50% 50%")
     )
+    counted, crossed = [], []
     for trial, why in trials:
         if trial.rate is None:
             continue
@@ -113,11 +114,12 @@ def dots(
         other = f"{axes.relative(trial.rate, center):.1f}%"
         title = f"<title>{escape(_title(trial, why))}</title>"
         if trial.counted:
-            shape = f'<circle class="s{colour}" cx="{here}" cy="12" r="4"'
-            drawn.append(f'{shape} data-other="{other}">{title}</circle>')
+            shape = f'<circle cx="{here}" cy="12" r="4"'
+            counted.append(f'{shape} data-other="{other}">{title}</circle>')
         else:
             shape = f'<text class="cross" x="{here}" y="17" data-other="{other}"'
-            drawn.append(f"{shape}>×{title}</text>")
+            crossed.append(f"{shape}>×{title}</text>")
+    drawn += (element("g", "".join(counted), class_=f"s{colour}"), *crossed)
     return f'<svg class="chart bar" height="{_HEIGHT}" aria-hidden="true">{"".join(drawn)}</svg>'
 
 
