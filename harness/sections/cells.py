@@ -15,7 +15,7 @@ from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, Brief, Note, Sheet
 from harness.sections.contract.columns import RATE_COLUMNS, parts, place
-from harness.sections.contract.section import Section
+from harness.sections.contract.section import EVERY_CELL, Section
 from harness.store.outcome import Ended
 from harness.store.records import RunInfo
 from harness.verdicts.results import CellResult, TrialResult
@@ -183,4 +183,4 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     yield Brief("Is that normal? For information:", tuple(_normal(results, found)))
 
 
-SECTION = Section("Every cell", 200, _blocks)
+SECTION = Section("Every cell", EVERY_CELL, _blocks)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.analysis import numbers
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
-from harness.analysis.scaling.gradient_exchange import communication
+from harness.analysis.scaling.gradient_exchange import communication, exchange_pairs
 from harness.analysis.scaling.messages import collectives
-from harness.sections.contract.blocks import Block, Group, Note, Sheet
+from harness.sections.contract.blocks import Block, Gist, Group, Note, Sheet
 from harness.sections.contract.section import Section
 
 
@@ -25,6 +26,10 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         "then have carried, whatever the number of ranks. “Over” names the interfaces whose TCP "
         "connections carried the bytes, as the kernel counted them."
     )
+    pairs = exchange_pairs(results)
+    if pairs:
+        most = max(pairs, key=lambda one: one.exposed_s / one.whole_s)
+        yield Gist(f"up to {numbers.share(most.exposed_s / most.whole_s)} of a step, {most.name}")
     yield Group((gradients, Sheet(communication(results))))
     yield Group((messages, Sheet(collectives(results))))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from harness.analysis import numbers
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.analysis.timelines.power import EnergyUse, energy
-from harness.sections.contract.blocks import Block, Chart, Stacks
+from harness.sections.contract.blocks import Block, Chart, Gist, Stacks
 from harness.sections.contract.section import Section
 
 _TITLE = "Mean power in the steady window"
@@ -40,6 +41,10 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     metered = [one for one in every if one is not None]
     if not metered:
         return
+    alike = [one for one in metered if one.work_per_joule.unit == metered[0].work_per_joule.unit]
+    best = max(alike, key=lambda one: one.work_per_joule.value)
+    work, _ = numbers.estimate(best.work_per_joule)
+    yield Gist(f"most: {work} {best.work_per_joule.unit}, {best.name}")
     bars = tuple((one.name, one.parts_w) for one in metered)
     table = Table("energy", _TITLE, _COLUMNS, tuple(_rows(metered)))
     note = " ".join(dict.fromkeys(one.source for one in metered))

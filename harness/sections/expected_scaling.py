@@ -8,8 +8,9 @@ from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.scaling.expected import expected
 from harness.analysis.tables import Table
-from harness.sections.contract.blocks import Block, Note, Sheet
+from harness.sections.contract.blocks import Block, Gist, Note, Sheet
 from harness.sections.contract.section import Section
+from harness.units import counted
 
 _LEAST = (
     "Expected, if nothing hides: one device's step and, after it, one all-reduce of all gradients, "
@@ -25,6 +26,7 @@ _PREDICTED = (
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     table = expected(results)
+    yield Gist(counted(len(table.rows), "measured point") + " beside what was expected")
     yield Note(_meaning(table))
     yield Sheet(table)
 

@@ -80,7 +80,11 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     several = len(results.rankings) > 1
     for number, (ranking, effects) in enumerate(asked, 1):
         inner = (*_effects(ranking, effects, number), *_maps(ranking, effects, number))
-        yield Group(inner, ranking.workload if several else "")
+        if number == 1:
+            yield Group(inner, ranking.workload if several else "")
+        else:  # the first is drawn; of the others their largest effect stands there
+            first = next(iter(sentences(effects)), "")
+            yield Fold(ranking.workload, inner, detail=first, is_printed=True)
         where = f" ({ranking.workload})" if several else ""
         yield Brief(f"What matters{where}:", (*sentences(effects), *_changing(effects)))
     if several:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Fold, Note, Sheet
+from harness.sections.contract.blocks import Block, Fold, Gist, Note, Sheet
 from harness.sections.contract.section import Section
 from harness.store.records import NO_NETWORK, NOT_CHECKED, NOT_RUN, NOTHING
 
@@ -63,6 +63,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     else:
         states = Counter(cell.gate.state for cell in results.cells)
         said = ", ".join(f"{count} {state}" for state, count in states.most_common())
+        yield Gist(f"{said}, of {len(table.rows):,} cells")
         yield Note(f"Of {len(table.rows):,} cells: {said}.")
         yield Fold(f"All {len(table.rows):,} cells as a table", (Sheet(table),))
 

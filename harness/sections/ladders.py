@@ -13,8 +13,9 @@ from harness.analysis.files.input_ladders import ladders
 from harness.analysis.files.ladder import Ladder
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Brief, Chart, Group, Note, Rungs, Sheet
+from harness.sections.contract.blocks import Block, Brief, Chart, Gist, Group, Note, Rungs, Sheet
 from harness.sections.contract.section import Section
+from harness.units import counted, listed
 from harness.verdicts.results import Interval
 
 _COLUMNS = (
@@ -45,6 +46,9 @@ _SAVED = (
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     every = (*ladders(results), *checkpoints.ladders(results))
+    told = [f"{one.title}: {one.bottleneck}" for one in every if one.bottleneck]
+    if every:
+        yield Gist(listed(told, between="; ") or counted(len(every), "ladder"))
     yield Group((Note(_RUNGS), *(ladder_chart(one, at) for at, one in enumerate(every, 1))))
     yield Group((Note(_READ), Sheet(input_table(results))))
     yield Group((Note(_SAVED), Sheet(checkpoint_table(results))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from harness.analysis.evidence import LIMITS, Evidence
@@ -9,8 +10,19 @@ from harness.analysis.limits.holding_back import SINGLE, Limit, limits
 from harness.analysis.limits.words import CAUSES, RATES, UNMARKED, sentence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Brief, Chart, Facts, Fold, Note, Sheet, Stacks
+from harness.sections.contract.blocks import (
+    Block,
+    Brief,
+    Chart,
+    Facts,
+    Fold,
+    Gist,
+    Note,
+    Sheet,
+    Stacks,
+)
 from harness.sections.contract.section import Section
+from harness.units import counted
 
 _COLUMNS = (
     Column("cell", "cell", "name"),
@@ -59,6 +71,9 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         (name, tuple((kind, pieces.get(kind, 0.0)) for kind in order))
         for name, pieces in parts.items()
     )
+    verdicts = Counter(one.verdict for _, one in named).most_common()
+    said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts)
+    yield Gist(f"{said}, of {counted(len(named), 'cell')}")
     yield Note(_HOW)
     yield Brief("What holds each cell back:", tuple(f"{name}: {text}" for name, text in sentences))
     yield Facts(sentences, is_prose=True)
@@ -85,5 +100,6 @@ SECTION = Section(
     150,
     _blocks,
     contents="Held back by",
+    is_detail=True,
     needs=LIMITS,
 )

@@ -11,9 +11,10 @@ from harness.analysis.evidence import Evidence
 from harness.analysis.ranking import machine_name
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Facts, Fold, Sheet
+from harness.sections.contract.blocks import Block, Facts, Fold, Gist, Sheet
 from harness.sections.contract.section import Section
 from harness.store.records import RunInfo
+from harness.units import listed
 
 _COLUMNS = (
     Column("run", "run", "name"),
@@ -53,6 +54,8 @@ def _facts(run: RunInfo, of_run: str) -> Iterator[Fold]:
 
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    started = [f"{run.name}, {numbers.moment(run.started_wall_ns)}" for run in results.runs]
+    yield Gist(listed(started, between="; "))
     yield Sheet(_runs(results))
     for run in results.runs:
         yield from _facts(run, f" of {run.name}" if len(results.runs) > 1 else "")

@@ -8,8 +8,9 @@ from harness.analysis.context.roofline import roof
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Chart, Roof
+from harness.sections.contract.blocks import Block, Chart, Gist, Roof
 from harness.sections.contract.section import Section
+from harness.units import scaled
 
 _COLUMNS = (
     Column("name", "cell or ceiling", "name"),
@@ -27,6 +28,8 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     cells = tuple((one.name, one.intensity, one.flops, None, "this study") for one in points)
     roofs = tuple((one.name, None, one.flops, one.bytes_per_s, one.how) for one in ceilings)
     table = Table("roofline", "Roofline", _COLUMNS, (*cells, *roofs))
+    highest = max(points, key=lambda one: one.flops)
+    yield Gist(f"highest: {scaled(highest.flops, 'FLOP/s')}, {highest.name}")
     yield Chart(Roof(ceilings, points), table)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.analysis import numbers
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Note, Sheet
+from harness.sections.contract.blocks import Block, Gist, Note, Sheet
 from harness.sections.contract.section import Section
 from harness.stats.estimate import median
 from harness.verdicts.results import CellResult
@@ -86,7 +87,12 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         "block by block; below nothing it is noise. Framework open: from there until it is "
         "imported, from the image too, and has met the other ranks."
     )
-    yield Sheet(starting(results))
+    table = starting(results)
+    if table.rows:
+        at = next(i for i, column in enumerate(table.columns) if column.key == "entered_s")
+        slowest = max(row[at] for row in table.rows)
+        yield Gist(f"the last rank after {numbers.seconds(slowest)} at most")
+    yield Sheet(table)
 
 
 SECTION = Section("How long ranks take to start", 700, _blocks, contents="Starting")

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from harness.analysis import numbers
 from harness.analysis.evidence import Evidence
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.analysis.scaling.gradient_exchange import splits
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Chart, Stacks
+from harness.sections.contract.blocks import Block, Chart, Gist, Stacks
 from harness.sections.contract.section import Section
+from harness.units import counted
 from harness.verdicts.results import CellResult
 
 _MOST_BARS = 12
@@ -31,11 +33,14 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     """Draw the parts of a step where they were measured, else its percentiles."""
     split = [(one.name, one.parts_s) for one in splits(results)]
     if split:
+        yield Gist(f"{counted(len(split), 'cell')}, part by part")
         yield _chart("step-time", "Where a step's time goes", split, heading="Where the time goes")
         return
     for index, ranking in enumerate(results.rankings, 1):
         bars = [bar for cell in ranking.cells if (bar := _tail(ranking, cell))]
         if bars:
+            if index == 1:
+                yield _gist(ranking, *bars[0])
             yield _chart(
                 f"step-time-{index}",
                 f"Step time of {ranking.workload}",
@@ -56,6 +61,14 @@ def _tail(ranking: Ranking, cell: CellResult) -> _Bar | None:
         before = max(before, median(known))
     machine = f" · {ranking.machine(cell)}" if len(ranking.runs) > 1 else ""
     return (ranking.name(cell) + machine, tuple(parts)) if parts else None
+
+
+def _gist(ranking: Ranking, name: str, parts: tuple[tuple[str, float], ...]) -> Gist:
+    """Say of the fastest cell how long half of its steps take, and almost all."""
+    last, _ = parts[-1]
+    whole = numbers.seconds(sum(seconds for _, seconds in parts))
+    tail = f", {last.removeprefix('to ')} {whole}" if len(parts) > 1 else ""
+    return Gist(f"p50 {numbers.seconds(parts[0][1])}{tail} in {ranking.workload} · {name}")
 
 
 def _note(ranking: Ranking, bars: int) -> str:

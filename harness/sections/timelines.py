@@ -11,8 +11,9 @@ from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.analysis.timelines import hardware_use
 from harness.analysis.timelines.time_grid import BINS, BinnedTimeline, binned, steps_apart
-from harness.sections.contract.blocks import Block, Chart, Fold, Heat, Note, Sheet
+from harness.sections.contract.blocks import Block, Chart, Fold, Gist, Heat, Note, Sheet
 from harness.sections.contract.section import Section
+from harness.units import counted
 
 _READINGS = "Every reading: medians over the steady windows of the counted trials"
 _PHASES = "What each phase of the drawn trials used, from start-up to the end"
@@ -21,6 +22,9 @@ _UNREAD = "What could not be read here, and why"
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     recordings = evidence.recordings or Recordings()
+    drawn = dict.fromkeys(one.recording or one.title for one in recordings.timelines)
+    if drawn:
+        yield Gist(f"{counted(len(drawn), 'recording')}, drawn; every reading as a table")
     observer = hardware_use.observer(results)
     if observer:
         yield Note(observer)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from harness.analysis import numbers
 from harness.analysis.evidence import Evidence
 from harness.analysis.limits.model_flops import ModelFlops, model_flops
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Note, Sheet
+from harness.sections.contract.blocks import Block, Gist, Note, Sheet
 from harness.sections.contract.section import Section
 
 _WORDS = """Utilisation is published by at least three conventions, and figures of two of them say
@@ -48,6 +49,8 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         if not cell.refusal and (found := model_flops(cell, evidence.ceilings or ()))
     ]
     if rows:
+        name, most, *_ = max(rows, key=lambda row: row[1])
+        yield Gist(f"most: {numbers.number(most)} tokens per second, {name}")
         yield Note(_WORDS)
         title = "Tokens, and operations by three conventions"
         yield Sheet(Table("tokens", title, _COLUMNS, tuple(rows)))

@@ -10,7 +10,7 @@ from harness.analysis.evidence import Evidence
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, CellTrials, Dots, Fold, Note, Sheet
+from harness.sections.contract.blocks import Block, CellTrials, Dots, Fold, Gist, Note, Sheet
 from harness.sections.contract.columns import trial_place, why
 from harness.sections.contract.section import Section
 from harness.store.records import RunInfo
@@ -152,6 +152,8 @@ def _tolerated(results: Results) -> Iterator[str]:
 
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
+    made = tally(results.cells)
+    yield Gist(f"{made.out_of(made.counted)} count")
     yield Note(
         "Each dot is a trial at its rate, all cells of a workload on one axis; the upright line is "
         "the cell's rate, the band its interval. A cross was not counted; the reason stands below "

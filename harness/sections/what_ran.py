@@ -9,8 +9,9 @@ from harness.analysis.evidence import Evidence
 from harness.analysis.numbers import UNKNOWN
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table, filled, shown_row
-from harness.sections.contract.blocks import Block, Facts, Fold, Note, Sheet
+from harness.sections.contract.blocks import Block, Facts, Fold, Gist, Note, Sheet
 from harness.sections.contract.section import Section
+from harness.units import counted
 from harness.verdicts.results import CellResult
 from harness.verdicts.what_ran import NOT_PROBED
 
@@ -102,6 +103,15 @@ def _row(cell: CellResult) -> tuple[Any, ...]:
     return tuple(shown[column.key] for column in _COLUMNS[3:])
 
 
+def _gist(results: Results) -> Gist:
+    """Say in how many cells something else ran than was asked for."""
+    total = counted(len(results.cells), "cell")
+    apart = sum(bool(cell.ran.contradictions) for cell in results.cells)
+    if apart:
+        return Gist(f"{apart} of {total} did not do all that was asked")
+    return Gist(f"nothing contradicts what was asked of {total}")
+
+
 def _shares(computed: Mapping[str, float] | None) -> str | None:
     if not computed:
         return None
@@ -128,6 +138,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         "that steer libraries, as the workers had them."
     )
     table = what_ran(results)
+    yield _gist(results)
     yield Facts(tuple(_by_cell(filled(table))))
     if table.rows:
         yield Fold("The same as a table", (Sheet(table),))

@@ -23,11 +23,13 @@ from harness.sections.contract.blocks import (
     Facts,
     Fall,
     Fold,
+    Gist,
     Group,
     Note,
     Waterfall,
 )
 from harness.sections.contract.section import Section
+from harness.units import counted
 from harness.verdicts.results import scaled
 
 _COLUMNS = (
@@ -143,10 +145,11 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     explained = list(_explanations(results, evidence))
     if not explained:
         return
+    answered = [one for one in explained if not one[0].refusal]
+    yield Gist(f"{len(answered)} of {counted(len(explained), 'pair')} can be taken apart")
     yield Note(_HOW)
     if any(_has_floors(one) for one, _, _ in explained):
         yield Note(_FLOORS)
-    answered = [one for one in explained if not one[0].refusal]
     groups = tuple(
         Group(
             (

@@ -28,6 +28,9 @@
   const clear = make('button', 'All cells', { type: 'button' });
   clear.hidden = true;
   if (picks.length) bar.append(out, clear); else bar.remove();
+  // A row is of the cell that it is the place of, or that its name leads to.
+  every('tr[id^="cell-"]').forEach((row) => { row.dataset.cell = row.id; });
+  every('tr:not([data-cell]) a[href^="#cell-"]').forEach((link) => { link.closest('tr').dataset.cell = link.hash.slice(1); });
   const tables = new Map();
   every('tr[data-cell]').forEach((row) => {
     const table = row.closest('table');
@@ -42,6 +45,9 @@
       fold(table);
       table.closest('section.ranking')?.toggleAttribute('hidden', !rows.some((row) => left.has(row.dataset.cell)));
     });
+    // What is chosen is seen, also where only folded rankings have it.
+    const rankings = every('section.ranking:not([hidden])');
+    if (rankings.length && rankings.every((one) => one.firstElementChild.matches('.whole:not([open])'))) rankings[0].firstElementChild.open = true;
     const gone = new Set(ids.filter((id) => !left.has(id)).map(nameOf));
     every('[data-bar]').forEach((shape) => shape.classList.toggle('faint', gone.has(shape.dataset.bar)));
     clear.hidden = left.size === ids.length;

@@ -52,6 +52,11 @@
     more.querySelector('span').textContent = rows.length - FIRST;
   };
 
+  // Where cells stand below each other each has its heading; a page brings those of the first rows.
+  every('.grid.stacked tr.rest td').forEach((cell) => {
+    cell.dataset.head = cell.closest('table').tHead.rows[0].cells[cell.cellIndex].textContent;
+  });
+
   // Sorting: unknown goes last in both directions.
   const sorter = (table) => every('thead th', table).forEach((head, at) => {
     const click = document.createElement('button');
@@ -186,5 +191,21 @@
     save(`${b.dataset.svg}.svg`, 'image/svg+xml', finish(named('svg', b.dataset.svg).cloneNode(true)))));
 
   window.bakeoff = { every, fold, show, options, save };
-  addEventListener('beforeprint', () => every('details.opens').forEach((d) => { d.open = true; }));
+  // A link to what is folded unfolds it, also the second time.
+  const reveal = (hash) => {
+    const target = document.getElementById(decodeURIComponent(hash.slice(1)));
+    const fold = target?.querySelector(':scope > .whole') ?? target?.closest('.whole');
+    if (fold) fold.open = true;
+  };
+  document.addEventListener('click', (event) => reveal(event.target.closest?.('a[href^="#"]')?.hash ?? ''));
+  addEventListener('hashchange', () => reveal(location.hash));
+  reveal(location.hash);
+
+  // Paper has more unfolded than the screen, before and after.
+  let printed = [];
+  addEventListener('beforeprint', () => {
+    printed = every('details.opens:not([open])');
+    printed.forEach((d) => { d.open = true; });
+  });
+  addEventListener('afterprint', () => printed.forEach((d) => { d.open = false; }));
 })();

@@ -13,6 +13,7 @@ from harness.sections.contract.blocks import (
     Dots,
     Facts,
     Fold,
+    Gist,
     Group,
     Heat,
     Sheet,
@@ -20,6 +21,7 @@ from harness.sections.contract.blocks import (
     on_page,
     walk,
 )
+from harness.sections.contract.section import Made
 from reports.charts.draw import draw
 from reports.page.cell_places import CellPlaces
 from reports.page.folding import FIRST, is_folded
@@ -61,6 +63,25 @@ class Canvas:
     """Where the raw readings of each timeline's chart lie, from the page."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """A section as the page shows it: open, or as a line that unfolds."""
+
+    made: Made
+    is_folded: bool
+    gist: str
+    """What stands beside its title while it is folded."""
+    blocks: list[Shown]
+
+
+def part(made: Made, canvas: Canvas, *, is_folded: bool) -> Part:
+    """Prepare a section; one that is but a fold is not folded twice."""
+    match made.blocks:
+        case (Fold(title=title, blocks=blocks),) if is_folded:
+            return Part(made, is_folded, title, shown(blocks, canvas))
+    return Part(made, is_folded, made.gist, shown(made.blocks, canvas))
+
+
 def packings(blocks: Iterable[Block]) -> dict[str, str]:
     """Pack the numbers of all timelines within one budget, by the names of their charts."""
     found = {
@@ -92,7 +113,7 @@ def _begun(block: Block) -> Iterator[Block]:
 
 
 def _prepared(blocks: Iterable[Block], canvas: Canvas) -> list[Shown]:
-    kept = [block for block in blocks if not isinstance(block, Brief)]
+    kept = [block for block in blocks if not isinstance(block, Brief | Gist)]
     return [_shown(block, canvas) for block in kept if _has_place(block)]
 
 

@@ -12,19 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.analysis.context.machine_words import header
+from harness.analysis.effects.effects import FEWEST_CELLS
 from harness.analysis.evidence import Evidence
 from harness.analysis.limits.holding_back import limits
 from harness.analysis.ranking import side_word
 from harness.analysis.results import Results
 from harness.sections.contract.section import RANKINGS, sections
 from reports.charts.colours import colours_of
-from reports.page.blocks import Canvas, packings, shown
+from reports.page.blocks import Canvas, packings, part
 from reports.page.cell_places import CellPlaces
 from reports.page.code_words import coded
 from reports.page.folding import FIRST
 from reports.page.grid import LONG
 from reports.page.links import Links
-from reports.page.rankings import chart
+from reports.page.rankings import chart, folded
 from reports.page.sideways import sideways
 from reports.text.answer import SIMULATED, WARNINGS_SHOWN, Answer, answer
 from reports.text.cards import trust
@@ -37,10 +38,18 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parents[1]
 _LARGE = 600
 """A browser lays out the sections of a page of more trials only where they are looked at."""
+_ANSWERS_SHOWN = 3
+"""Of workloads each of whose factors have sentences; those of others unfold."""
 
 
 def _asset(name: str) -> str:
     return (_HERE / "assets" / name).read_text(encoding="utf-8")
+
+
+def _script(name: str) -> str:
+    """Give a script of ours without what is for those who read it; no text of it spans lines."""
+    lines = (line.strip() for line in _asset(name).splitlines())
+    return "\n".join(line for line in lines if not line.startswith("//"))
 
 
 def _digest(text: str) -> str:
@@ -100,10 +109,10 @@ class _Inline:
 def _inline(*, zoom: bool, printed: str) -> _Inline:
     styles = [("page-style", _asset("page.css")), ("chart-style", _asset("chart.css"))]
     styles.append(("print-style", printed))
-    scripts = [_asset("page.js"), _asset("cells.js"), _asset("columns.js")]
+    scripts = [_script("page.js"), _script("cells.js"), _script("columns.js")]
     if zoom:
         styles.append(("zoom-style", _asset("uplot/uPlot.min.css")))
-        scripts += [_asset("uplot/uPlot.iife.min.js"), _asset("timelines.js")]
+        scripts += [_asset("uplot/uPlot.iife.min.js"), _script("timelines.js")]
     return _Inline(tuple(styles), tuple(scripts))
 
 
@@ -145,7 +154,12 @@ def render(
     packed = packings(block for made in found.made for block in made.blocks)
     places = CellPlaces.of(results)
     canvas = Canvas(links, places, colours, packed, readings or {})
-    drawn = [(made, shown(made.blocks, canvas)) for made in found.made if made.is_on_page]
+    is_long = len(results.cells) >= FEWEST_CELLS
+    drawn = [
+        part(made, canvas, is_folded=is_long and made.is_detail)
+        for made in found.made
+        if made.is_on_page
+    ]
     return (
         _templates()
         .get_template("page.html")
@@ -153,14 +167,15 @@ def render(
             results=results,
             answer=told,
             warnings_shown=WARNINGS_SHOWN,
-            charts=[
-                chart(r, colours, places, held) for r in told.rankings if r.cells or r.set_aside
-            ],
-            leading=[one for one in drawn if one[0].section.order < RANKINGS],
-            following=[one for one in drawn if one[0].section.order >= RANKINGS],
+            answers_shown=_ANSWERS_SHOWN if results.effects else len(told.sentences),
+            charts=folded(
+                [chart(r, colours, places, held) for r in told.rankings if r.cells or r.set_aside]
+            ),
+            leading=[one for one in drawn if one.made.section.order < RANKINGS],
+            following=[one for one in drawn if one.made.section.order >= RANKINGS],
             is_large=sum(len(cell.trials) for cell in results.cells) > _LARGE,
             inline=_inline(
-                zoom=bool(packed), printed=sideways(one for _, inner in drawn for one in inner)
+                zoom=bool(packed), printed=sideways(block for one in drawn for block in one.blocks)
             ),
             several_runs=len(results.runs) > 1,
             side_word=side_word(results.runs),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.analysis import numbers
 from harness.analysis.blocks.how_measured import sentences
@@ -35,6 +35,8 @@ _GATE_MARKS = {
     DIFFERS: "≠",
     NOTHING: "",
 }
+_OPEN = 2
+"""So many long rankings are open; those of other workloads unfold."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,23 @@ class Chart:
     note: str
     measured: tuple[str, ...]
     """How its cells shared the machine: what a reader should know first, then the rest."""
+    is_folded: bool = False
+    """Whether its page shows but a line of it at first."""
 
     @property
     def rest(self) -> int:
         """How many rows are folded at first."""
         return sum(row.is_rest for row in self.rows)
+
+    @property
+    def gist(self) -> str:
+        """Its first cell and rate, for where it is folded."""
+        return f"{self.rows[0].name}: {self.rows[0].rate} {self.unit}"
+
+
+def folded(charts: Sequence[Chart]) -> list[Chart]:
+    """Fold all long rankings of a page but the first."""
+    return [replace(one, is_folded=at >= _OPEN and one.rest > 0) for at, one in enumerate(charts)]
 
 
 def _busy(cell: CellResult) -> str:

@@ -15,7 +15,7 @@ from tests.browser.conftest import FLAGS
 ROOT = Path(__file__).resolve().parents[2]
 CASES = (
     # name, how the page is made, most CPU seconds, most bytes
-    ("50 cells", "render(samples.big(50))", 0.4, 300_000),
+    ("50 cells", "render(samples.big(50))", 0.4, 280_000),
     ("1,000 cells of 6 trials", "render(samples.big(1000))", 5.0, 3_000_000),
     ("1,008 cells of four factors", "render(samples.factorial(6, 7, 12))", 5.0, 2_000_000),
     (

@@ -6,7 +6,7 @@ import pytest
 
 from reports.page.page import render
 from tests.browser.axe import faults
-from tests.browser.pages import PAGES
+from tests.browser.pages import LARGE, PAGES
 from tests.browser.test_page import choose
 from tests.reports import samples
 
@@ -31,9 +31,16 @@ def test_one_set_of_filters_is_for_ranking_charts_and_tables(visit):
     assert visible(page, "#cells tbody tr") == 7
 
 
-def test_a_large_page_is_short_until_its_folds_are_opened(visit):
-    page = visit(PAGES["large"]().replace('<body class="large">', "<body>"), width=1440).page
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_page_is_short_until_its_folds_are_opened(visit, name):
+    page = visit(LARGE[name]().replace('<body class="large">', "<body>"), width=1440).page
     assert page.evaluate("document.documentElement.scrollHeight") <= MOST_PIXELS
+    for shown in (".answer", "#factors svg", "#ranking tbody tr", "#cells thead"):
+        assert page.locator(shown).first.is_visible()
+
+
+def test_a_folded_ranking_unfolds(visit):
+    page = visit(PAGES["large"]()).page
     assert visible(page, "#ranking tbody tr") == 11
     page.locator("#ranking .more summary").click()
     assert visible(page, "#ranking tbody tr") == 180
@@ -47,6 +54,37 @@ def test_a_filter_on_a_folded_ranking_shows_the_first_of_what_is_left(visit):
     assert page.locator("#ranking .more").inner_text() == "20 more cells"
     names = page.locator("#ranking tbody tr:visible th").all_inner_texts()
     assert all("fw1" in name and "fp32" in name for name in names)
+
+
+def test_a_filter_unfolds_the_ranking_that_it_leaves(visit):
+    page = visit(LARGE["workloads"]()).page
+    assert visible(page, ".ranking.folded .bars") == 0
+    choose(page, "workload", "tinycnn")
+    assert visible(page, ".ranking.folded .bars tbody tr") == 10
+    assert visible(page, ".ranking") == 1
+
+
+def test_a_link_to_a_folded_section_unfolds_it_every_time(visit):
+    page = visit(PAGES["many"]()).page
+    dots = page.locator("#trials .strips")
+    link = page.get_by_role("navigation").get_by_role("link", name="Every trial")
+    assert (
+        page.locator("#trials summary").first.inner_text() == "Every trial 192 of 192 trials count"
+    )
+    for _ in range(2):
+        assert not dots.is_visible()
+        link.click()
+        assert dots.is_visible()
+        page.locator("#trials > details > summary").click()
+    page.goto(page.url.replace("#trials", "#step-time"))
+    assert page.locator("#step-time svg").first.is_visible()
+
+
+def test_the_address_of_a_folded_section_shows_it_without_javascript(visit):
+    page = visit(PAGES["many"](), scripts=False).page
+    assert not page.locator("#trials .strips").is_visible()
+    page.goto(f"{page.url}#trials")
+    assert page.locator("#trials .strips").is_visible()
 
 
 def test_a_name_leads_to_all_that_the_page_says_of_its_cell(visit, axe):

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from reports.page.page import render
-from tests.browser.pages import PAGES
+from tests.browser.pages import LARGE, PAGES
 from tests.reports import samples
 
 pytestmark = pytest.mark.browser
@@ -41,6 +41,14 @@ def test_sentences_of_a_table_stand_below_each_other_under_their_headings(visit)
     first, second = (page.locator("#holes td").nth(at).bounding_box() for at in (0, 1))
     assert second["y"] >= first["y"] + first["height"] - 1
     assert page.locator("#holes td").nth(1).get_attribute("data-head") == "why"
+
+
+def test_folded_sentences_have_their_headings_too(visit):
+    page = visit(LARGE["divided"](), width=PHONE).page
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    last = page.locator("[data-name=anatomy-layers] tbody tr").last.locator("td").last
+    assert last.is_visible()
+    assert last.get_attribute("data-head") == "operations"
 
 
 def test_beside_the_name_of_a_cell_stands_its_rate_and_other_columns_can_be_had(visit):

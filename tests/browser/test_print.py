@@ -30,6 +30,14 @@ def test_what_is_folded_on_the_screen_is_printed(visit, tmp_path):
     assert "AMD EPYC" in told
 
 
+def test_folded_sections_are_printed_and_then_folded_again(visit, tmp_path):
+    page = visit(render(samples.factorial(2, 2, 4))).page
+    told = "".join(sheets_of(page, tmp_path / "report.pdf"))
+    assert "Each dot is a trial at its rate" in told
+    assert "Trials and blocks" in told
+    assert page.locator(".whole[open]").count() == 0
+
+
 def test_a_long_ranking_fills_a_sheet_and_goes_on_with_its_headings_on_the_next(visit, tmp_path):
     page = visit(render(samples.many_failures())).page
     _, second, third, *_ = sheets_of(page, tmp_path / "report.pdf")

@@ -1,7 +1,8 @@
 """Blocks: what a section of a report is made of, as data.
 
 The page, the terminal and the exports each show blocks in their own way: a page draws all but
-``Brief``, a terminal prints ``Brief``, an export writes any ``Table`` among them.
+``Brief``, a terminal prints ``Brief``, an export writes any ``Table`` among them. ``Gist`` stands
+in for all of a section where a page folds it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,13 @@ class Brief:
 
     title: str
     lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Gist:
+    """What a section finds, in a line: beside its title where a page of many cells folds it."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -233,7 +241,7 @@ class Fold:
     """Whether paper has it, folded or not."""
 
 
-Block = Note | Brief | Sheet | Chart | Dots | Facts | Group | Fold
+Block = Note | Brief | Gist | Sheet | Chart | Dots | Facts | Group | Fold
 
 
 def walk(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -17,10 +17,12 @@ from harness.analysis.results import Results
 from harness.analysis.tables import Table, family
 from harness.errors import UsageError, nearest
 from harness.plugins import OURS, Entry
-from harness.sections.contract.blocks import Block, Brief, on_page, tables
+from harness.sections.contract.blocks import Block, Brief, Gist, on_page, tables
 
 RANKINGS = 100
 """Where a page has its rankings: sections of a lower order stand above them."""
+EVERY_CELL = 200
+"""Where a page has its table of cells: sections of a higher order are details."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Section:
     """What the table of contents calls it; its title where this is empty."""
     needs: frozenset[str] = frozenset()
     """What has to be gathered for it: fields of Evidence. Without them it is not made."""
+    is_detail: bool = False
+    """Whether a page of many cells folds it; all below the table of cells are."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,16 @@ class Made:
     def is_on_page(self) -> bool:
         """Whether a page has anything to show of it."""
         return any(map(on_page, self.blocks))
+
+    @property
+    def is_detail(self) -> bool:
+        """Whether a page of many cells folds it."""
+        return self.section.is_detail or self.section.order > EVERY_CELL
+
+    @property
+    def gist(self) -> str:
+        """What it finds, in a line; empty where it says nothing so short."""
+        return next((one.text for one in self.blocks if isinstance(one, Gist)), "")
 
     @property
     def briefs(self) -> tuple[Brief, ...]:
