@@ -77,7 +77,7 @@ gpu-day: OUT ?= build/gpu-day
 gpu-day:
 	@host=$(BIN)/python; $$host -c '' 2>/dev/null || host='$(PYTHON)'; \
 	  exec $$host -m tests.gpu --python '$(PYTHON)' --out '$(OUT)' \
-	    $(if $(STEPS),--only '$(STEPS)') $(if $(WHEELS),--wheels '$(WHEELS)')
+	    $(if $(STEPS),--only '$(STEPS)') $(if $(WHEELS),--wheels '$(WHEELS)') $(if $(MINUTES),--minutes '$(MINUTES)')
 
 # The pages of docs/gallery/ and their picture, measured anew here: half an hour, and a Chromium.
 gallery: setup

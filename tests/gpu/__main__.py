@@ -12,6 +12,8 @@ import argparse
 import shutil
 import signal
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 
@@ -43,6 +45,9 @@ def main() -> int:
             known = f"    Known: {', '.join(names)}."
             return _refuse(f"STEPS={name} (--only): no step is called so.{meant}\n{known}")
     day = Day(python, out, asked.dry_run)
+    if not asked.dry_run:
+        left_s = 60 * asked.minutes - results.spent_s(day, STEPS)
+        day = replace(day, ends_s=time.monotonic() + left_s)
     (day.work / "steps").mkdir(exist_ok=True)
     if (other := results.other_day(day)) is not None:
         return _refuse(f"{out} has the day of {other}; name another folder for {python}.")
@@ -52,6 +57,11 @@ def main() -> int:
             states.append(results.carry_out(day, step)["state"])
             summary.write(day)
     print(out / "summary.md")
+    if day.left_s <= 0:
+        over = f"The day's {asked.minutes:g} minutes are over"
+        print(
+            f"{over}: MINUTES={2 * asked.minutes:g} (--minutes) goes on with it.", file=sys.stderr
+        )
     is_bad = {results.FAILED, results.UNFINISHED} & set(states)
     return 1 if is_bad or results.OK not in states else 0
 
@@ -61,6 +71,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--python", required=True, help="the interpreter that has the frameworks")
     parser.add_argument("--out", type=Path, required=True, help="the folder to fill")
     parser.add_argument("--only", help="steps, separated by commas; default: all")
+    parser.add_argument("--minutes", type=float, default=24, help="all steps together, all calls")
     parser.add_argument("--wheels", type=Path, help="wheels of what this interpreter lacks")
     parser.add_argument(
         "--dry-run", action="store_true", help="rehearse on CPUs with the smallest network"

@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,13 @@ class Day:
     out: Path
     is_dry: bool = False
     """Whether this is a rehearsal: on CPUs, with the smallest network and few windows."""
+    ends_s: float = inf
+    """When the day is over, on the monotonic clock."""
+
+    @property
+    def left_s(self) -> float:
+        """How long the day goes on."""
+        return self.ends_s - time.monotonic()
 
     @property
     def work(self) -> Path:
@@ -94,6 +103,7 @@ class Day:
 
     def _run(self, argv: Sequence[str], environment: Mapping[str, str], limit_s: float) -> Done:
         """Run a command to its end, or end it; what it printed is kept in ``log.txt``."""
+        limit_s = max(0.0, min(limit_s, self.left_s))
         with subprocess.Popen(
             argv,
             cwd=self.work,

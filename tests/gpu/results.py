@@ -6,6 +6,7 @@ import json
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.gpu.answer import Answer, Broken, NotPossible, Unfinished
 from tests.gpu.day import Day
 from tests.gpu.table import Step
 
-VERSION = 1  # 1: first
+VERSION = 2  # 2: what earlier tries took
 OK, FAILED, UNFINISHED, NOT_POSSIBLE = "ok", "failed", "unfinished", "not possible"
 
 
@@ -25,6 +26,9 @@ def carry_out(day: Day, step: Step) -> dict[str, Any]:
     if kept is not None and kept["state"] == OK:
         _say(f"{step.name}: ok before, not repeated")
         return kept
+    if day.left_s <= 0:
+        _say(f"{step.name}: not begun, as the day is over")
+        return {"state": UNFINISHED}
     _say(f"{step.name}: {step.shows} …")
     start = time.monotonic()
     state, reason, answer = _ended(day, step)
@@ -35,6 +39,7 @@ def carry_out(day: Day, step: Step) -> dict[str, Any]:
         "reason": reason,
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - start, 1),
+        "earlier_s": 0.0 if kept is None else kept["earlier_s"] + kept["seconds"],
         "lines": list(answer.lines),
         "faults": list(answer.faults),
         "measured": dict(answer.measured),
@@ -42,6 +47,12 @@ def carry_out(day: Day, step: Step) -> dict[str, Any]:
     write_json(_path(day, step), result)
     _say(f"{step.name}: {state}{f': {reason}' if reason else ''} ({result['seconds']:.0f} s)")
     return result
+
+
+def spent_s(day: Day, steps: Sequence[Step]) -> float:
+    """Add up what a day's steps took so far, all tries of each."""
+    found = (read(day, step) for step in steps)
+    return sum(one["earlier_s"] + one["seconds"] for one in found if one is not None)
 
 
 def other_day(day: Day) -> str | None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from harness import units
 from harness.verdicts.credibility.gpu_peaks import GpuPeak, gpu_peak
+from tests.gpu import published
 from tests.gpu.answer import Answer, NotPossible
 from tests.gpu.day import Day
+from tests.gpu.nvidia_smi import NvidiaSmi
+from tests.gpu.published import Stated
 
 LIMIT_S = 480.0
 SESSIONS = ("kernels", "device")
 _OVER = 1.05
 """Rates above the peak by more than a clock's tolerance are a fault of the measurement."""
 _FAR = 0.5
-"""Products below this part of the peak are worth a look, and no fault."""
+"""Rates below this part of the peak are worth a look, and no fault."""
 
 
 def measure(day: Day, session: str) -> Answer:
@@ -33,9 +37,25 @@ def measure(day: Day, session: str) -> Answer:
     ).json()
     peak = None if day.is_dry else _peak(day)
     stated = {} if peak is None else {one: peak.of(one) for one in ("fp32", "tf32", "bf16", "fp16")}
-    lines, faults = judged(told, stated)
-    source = f"stated by {peak.source}" if peak else "no peak of this device is known here"
+    moved = {} if day.is_dry else _moved()
+    lines, faults = judged(told, stated, moved)
+    sources = [peak.source] if peak else []
+    sources = list(dict.fromkeys([*sources, *(source for _, source in moved.values())]))
+    source = f"stated by {', '.join(sources)}" if sources else "nothing is known here of this GPU"
     return Answer(lines=(f"by {usable[0]}; {source}", *lines), measured=told, faults=faults)
+
+
+def _moved() -> Mapping[str, Stated]:
+    """Give what is published of memory and copies, if the GPUs here are all of one model."""
+    gpus = tuple(
+        NvidiaSmi(("name", "pcie.link.gen.max", "pcie.link.width.max")).read().gpus.values()
+    )
+    if len({gpu["name"] for gpu in gpus}) != 1:
+        return {}
+    name = gpus[0]["name"]
+    link = published.link(name, gpus[0])
+    stated = {"gpu-memory": published.memory(name), "host-to-device": link, "device-to-host": link}
+    return {ceiling: one for ceiling, one in stated.items() if one is not None}
 
 
 def _peak(day: Day) -> GpuPeak | None:
@@ -45,20 +65,29 @@ def _peak(day: Day) -> GpuPeak | None:
 
 
 def judged(
-    told: Mapping[str, Mapping[str, str]], stated: Mapping[str, float]
+    told: Mapping[str, Mapping[str, str]],
+    stated: Mapping[str, float],
+    moved: Mapping[str, Stated] = MappingProxyType({}),
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Hold each product's rate to the stated TFLOP/s of its precision; the rest is only told."""
+    """Hold products to the stated TFLOP/s of their precision, memory and copies to GB/s."""
     lines, faults = [], []
     for name, ceiling in told.items():
-        text = ceiling.get("compute") or ceiling["bandwidth"]
-        peak = next((peak for word, peak in stated.items() if word in name.split("-")), None)
-        if peak is None or "compute" not in ceiling:
+        if "compute" in ceiling:
+            text, unit, size = ceiling["compute"], "TFLOP/s", 1e12
+            value = units.flops(text)
+            peak = next((peak for word, peak in stated.items() if word in name.split("-")), None)
+        else:
+            text, unit, size = ceiling["bandwidth"], "GB/s", 1e9
+            value = units.bytes_per_second(text)
+            peak = moved[name][0] if name in moved else None
+        if peak is None:
             lines.append(f"{name}: {text}")
             continue
-        share = units.flops(text) / (peak * 1e12)
-        lines.append(f"{name}: {text}, {share:.0%} of the stated {peak:g} TFLOP/s")
+        share = value / (peak * size)
+        lines.append(f"{name}: {text}, {share:.0%} of the stated {peak:.4g} {unit}")
         if share > _OVER:
-            faults.append(f"{name}: {text} is more than the stated {peak:g} TFLOP/s")
+            faults.append(f"{name}: {text} is more than the stated {peak:.4g} {unit}")
         elif share < _FAR:
-            lines.append(f"{name}: far below what is stated; does it run on tensor cores?")
+            why = "; does it run on tensor cores?" if unit == "TFLOP/s" else ""
+            lines.append(f"{name}: far below what is stated{why}")
     return tuple(lines), tuple(faults)
