@@ -292,6 +292,26 @@ def test_a_gpu_in_which_no_kernel_ran_tells_the_least_that_the_host_took() -> No
     assert "not known" in found.anatomy.of_device
 
 
+def test_a_gpu_s_gaps_are_told_by_what_it_waited_for() -> None:
+    of = timed()
+    of = replace(of, factors={**of.factors, "device": "gpu"})
+    waited = [Operation("not launched yet", "", "", 9.0, 0.8)]
+    waited.append(Operation("launched and not begun", "", "", 9.0, 0.2))
+    found = traced({**KERNELS, ("conv1", "backward"): 0.25, ("", "host gaps"): 0.4})
+    parts = [
+        one if one.phase != "host gaps" else replace(one, operations=tuple(waited))
+        for one in found.parts
+    ]
+    body = held(of, replace(found, parts=tuple(parts))).anatomy
+    assert body.phases["host gaps"] == pytest.approx(0.4)
+    assert dict(body.idle) == {
+        "host gaps, not launched yet": pytest.approx(0.32),
+        "host gaps, launched and not begun": pytest.approx(0.08),
+    }
+    assert not body.of_device
+    assert dict(held(timed(), found).anatomy.idle) == {"host gaps": pytest.approx(0.4)}
+
+
 def test_kinds_of_operations_add_up_to_what_ran() -> None:
     body = held(timed(), traced(RAN)).anatomy
     assert sum(one.share for one in body.kinds) == pytest.approx(0.97)

@@ -15,7 +15,7 @@ from tests.gpu.day import Day
 from tests.gpu.host import ROOT
 from tests.gpu.table import STEPS
 
-_EVIDENCE = ("steps", "windows", "platforms", "log.txt", "gpu-day.toml")
+_EVIDENCE = ("steps", "windows", "attribution", "platforms", "log.txt", "gpu-day.toml")
 LARGEST_BYTES = 16 * 2**20
 """What a file of the top folder may have, so that it can be sent anywhere."""
 

@@ -9,6 +9,7 @@ from functools import partial
 from tests.gpu.answer import Answer
 from tests.gpu.day import FRAMEWORKS, Day
 from tests.gpu.steps import (
+    attribution,
     ceilings,
     doctor,
     figures,
@@ -66,6 +67,14 @@ STEPS = (
             f"windows-{name}",
             f"whether the loop's windows around {name} are as long as the device's work",
             partial(windows.compare, framework=name),
+        )
+        for name in FRAMEWORKS
+    ),
+    *(
+        Step(
+            f"attribution-{name}",
+            f"which layer and pass of {name} the device's time goes to, and how much to none",
+            partial(attribution.divide, framework=name),
         )
         for name in FRAMEWORKS
     ),

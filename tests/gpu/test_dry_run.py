@@ -83,11 +83,14 @@ def test_every_step_that_is_possible_is_done_once(rehearse: Rehearse, tmp_path: 
         "figures": "ok",
         "windows-torch": "ok",
         "windows-jax": "not possible",
+        "attribution-torch": "ok",
+        "attribution-jax": "not possible",
         "plain-torch": "ok",
         "plain-jax": "not possible",
     }
     assert code == 0
     assert "No module named 'jax'" in steps["gate-jax"]["reason"]
+    assert any("backward in all" in line for line in steps["attribution-torch"]["lines"])
     files = {path.name for path in (tmp_path / "day").iterdir() if path.is_file()}
     assert files == {
         *("summary.json", "summary.md", "evidence.tar.gz"),

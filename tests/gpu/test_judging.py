@@ -12,7 +12,7 @@ import pytest
 from tests.gpu import host
 from tests.gpu.day import Day
 from tests.gpu.nvidia_smi import Reading
-from tests.gpu.steps import ceilings
+from tests.gpu.steps import attribution, ceilings
 from tests.gpu.steps.cells import selection
 from tests.gpu.steps.probe import differences
 from tests.gpu.steps.windows import WORKLOADS, Window, judge
@@ -52,6 +52,44 @@ def test_a_driver_that_cannot_be_asked_is_a_fault() -> None:
 def test_steps_that_take_longer_in_the_loop_are_a_fault() -> None:
     (fault,) = judged(Window(1, 0.05, 0.0499, 1e-5), plain={"steps": 30, "seconds": 1.2})
     assert fault == "steps without the loop take 0.800 of the time that it tells"
+
+
+def division(**shares: float) -> dict[str, Any]:
+    """Give a division of tinycnn's step; each layer that multiplies has its parts."""
+    layers = ("conv1", "block/conv1", "block/conv2", "conv2", "fc")
+    found = {(path, phase): 0.05 for path in layers for phase in ("forward", "backward")}
+    found |= {("", name.replace("_", " ")): share for name, share in shares.items()}
+    rest = 1 - sum(found.values())
+    found["conv1", "forward"] += rest
+    gap = [{"name": "not launched yet", "share": 0.75}, {"name": "other", "share": 0.25}]
+    parts = [
+        {"site": site, "phase": phase, "shares": [share] * 5, "operations": gap}
+        for (site, phase), share in found.items()
+    ]
+    steps = {"step_s": [0.011] * 5, "untraced_s": [0.010] * 4}
+    return {"traced_by": "torch.profiler", **steps, "parts": parts}
+
+
+def test_a_division_says_where_the_time_went() -> None:
+    lines, faults = attribution.judge(division(host_gaps=0.2, other=0.01), "tinycnn")
+    assert not faults
+    assert lines[0] == "5 steps by torch.profiler, +10% with the trace"
+    assert {"conv1, forward 34.0%", "backward in all 25.0%", "host gaps in all 20.0%"} <= set(lines)
+    assert "of its gaps 75% not launched yet" in lines
+
+
+def test_a_division_that_leaves_much_without_a_layer_is_a_fault() -> None:
+    (fault,) = attribution.judge(division(other=0.06), "tinycnn")[1]
+    assert fault == "6.0% of its step carries no layer's mark"
+    lines = attribution.judge(division(other=0.06), "tinycnn")[0]
+    assert "without a mark: 75% not launched yet" in lines
+
+
+def test_a_layer_that_multiplies_and_has_no_backward_pass_is_a_fault() -> None:
+    told = division()
+    told["parts"] = [one for one in told["parts"] if one["site"] not in ("fc", "conv2")]
+    (fault,) = attribution.judge(told, "tinycnn")[1]
+    assert fault == "no backward pass of conv2, fc"
 
 
 def test_gpus_are_compared_by_their_uuid() -> None:

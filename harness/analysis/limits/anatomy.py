@@ -16,6 +16,7 @@ from harness.analysis.explain.step_shares import (
     INPUT,
     UNEXPLAINED,
     Key,
+    StepShares,
     as_traced,
     quick_steps,
     step_s,
@@ -38,6 +39,7 @@ NO_DEVICE_TRACK = (
     "no trace tells what the device did: how its idle time divides between the host, its own "
     "kernels and the rest is not known"
 )
+GPU = "gpu"
 
 
 @dataclass(frozen=True)
@@ -80,18 +82,24 @@ class Anatomy:
     """Why it is not known what exchange costs; empty where it is, or where there is none."""
     traced: str
     """What traced how many steps; empty where nothing did."""
+    gaps: Mapping[str, float]
+    """What a device waited for in its gaps, as shares of the step; empty where no trace tells."""
 
     @property
     def idle(self) -> tuple[tuple[str, float], ...]:
         """Say in which part of the step nothing ran, by cause, as far as that is known."""
-        return tuple(
-            (name, self.phases[name]) for name in (HOST, WAITING, EXCHANGE) if name in self.phases
-        )
+        known = (HOST, WAITING, EXCHANGE)
+        divided = {f"{HOST}, {why}": share for why, share in self.gaps.items()}
+        found = {name: self.phases[name] for name in known if name in self.phases}
+        if divided:
+            found = {**divided, **{name: one for name, one in found.items() if name != HOST}}
+        return tuple(found.items())
 
     @property
     def of_device(self) -> str:
         """Say what is not known of a device's idle time; empty for a cell without one."""
-        return NO_DEVICE_TRACK if self.cell.factors.get("device") == "gpu" else ""
+        is_unknown = self.cell.factors.get("device") == GPU and not self.gaps
+        return NO_DEVICE_TRACK if is_unknown else ""
 
     @property
     def unknown(self) -> float:
@@ -108,7 +116,7 @@ def anatomy(cell: CellResult, divided: Attribution | str, pair: ExchangePair | N
         told = {WAITING: waited(cell)} if _is_fed(cell) else {}
         told |= {EXCHANGE: exchange} if exchange is not None else {}
         told |= _without_kernels(cell, sum(told.values()))
-        return Anatomy(cell, step_s(cell), told, {}, (), (), why, exchange_why, "")
+        return Anatomy(cell, step_s(cell), told, {}, (), (), why, exchange_why, "", {})
     phases, squares = defaultdict[str, float](float), defaultdict[str, float](float)
     for key, part in shares.parts.items():
         phases[_phase(key)] += part.mean
@@ -129,7 +137,16 @@ def anatomy(cell: CellResult, divided: Attribution | str, pair: ExchangePair | N
         "",
         exchange_why,
         as_traced(cell, shares),
+        _gaps(cell, shares),
     )
+
+
+def _gaps(cell: CellResult, shares: StepShares) -> dict[str, float]:
+    """Divide a device's gaps by what it waited for; a CPU's have no cause."""
+    part = shares.parts.get(("", HOST))
+    if part is None or cell.factors.get("device") != GPU:
+        return {}
+    return {one.name: one.share * part.mean for one in part.operations}
 
 
 def _without_kernels(cell: CellResult, told: float) -> dict[str, float]:
@@ -138,7 +155,7 @@ def _without_kernels(cell: CellResult, told: float) -> dict[str, float]:
     It calls a GPU busy for the whole of a period in which any kernel ran.
     """
     busy = cell.utilisation.get("gpu")
-    if cell.factors.get("device") != "gpu" or busy is None:
+    if cell.factors.get("device") != GPU or busy is None:
         return {}
     return {HOST: max(0.0, 1 - busy - told)}
 

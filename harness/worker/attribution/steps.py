@@ -8,7 +8,10 @@ from typing import Any, Callable, List, Tuple
 WARM_STEPS = 3
 TRACED_S = 1.0
 FEWEST, MOST = 5, 40
-NOT_ON_GPU = "steps on a GPU are not attributed yet: only operations on a CPU are"
+NOT_ON_GPU = "this framework's steps are not attributed on a GPU yet: only on a CPU"
+NO_DEVICE_TRACK = (
+    "its trace holds nothing that ran on the GPU: is NVIDIA's CUPTI here, and may this user trace?"
+)
 
 Span = Tuple[int, int]
 """Where something began and ended, in nanoseconds."""

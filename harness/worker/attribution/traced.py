@@ -1,17 +1,19 @@
 """Divide the steps of an XSpace trace among layers: of JAX, of TensorFlow, and of XLA in both.
 
 An instruction that XLA's CPU backend runs may end on another thread than it began on: then an event
-``end: NAME`` follows it, and it lasted until there.
+``end: NAME`` follows it, and it lasted until there. On a GPU what ran there counts, and the host's
+events say only when that was launched.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from harness.worker.attribution import hlo_names, xspace
-from harness.worker.attribution.account import Attribution, Operation, Ran, attribution
+from harness.worker.attribution.account import Attribution, Operation, Ran, Span, attribution
 from harness.worker.attribution.hlo_names import CONTAINERS, Instruction
+from harness.worker.attribution.idle import Work, idle
 from harness.worker.attribution.marks import (
     LAYOUT_COPY,
     OF_UPDATE,
@@ -22,6 +24,8 @@ from harness.worker.attribution.marks import (
     Place,
     plain,
 )
+from harness.worker.attribution.steps import NO_DEVICE_TRACK
+from harness.worker.contracts import Unsupported
 
 OF_XLA = "hlo_op"
 ENDED = "end: "
@@ -38,6 +42,8 @@ def divided(
     traced_by: str,
     untraced_s: Sequence[float],
     shapes: Optional[Shapes] = None,
+    *,
+    is_gpu: bool = False,
 ) -> Attribution:
     """Divide the steps of a trace."""
     marks = Marks(network)
@@ -49,6 +55,8 @@ def divided(
         name, found = hlo_names.instructions(one)
         if any(marks.place(each.op_name) != UNMARKED for each in found.values()):
             modules[name] = found  # others are not of the step
+    if is_gpu:
+        return attribution(traced_by, steps, _on_device(trace, steps, modules, marks), untraced_s)
     ran = list(_of_xla(trace.events, modules, marks))
     if shapes is not None:
         ran += _of_graph(trace.events, marks, shapes)
@@ -77,21 +85,54 @@ def _of_xla(
         if instruction is None:
             yield Ran(event.start, end, number, UNMARKED, Operation(name, "", ""))
         elif instruction.opcode not in CONTAINERS:
-            place, name = marks.place(instruction.op_name), plain(instruction.op_name)
-            if instruction.is_nameless and place.phase == OF_UPDATE:
-                place, name = marks.of_gradient(instruction.argument, instruction.op_name), ""
-            if instruction.is_plain_copy:
-                place = Place("", PLAIN_COPY)
-            elif instruction.moves_only and place.phase != OF_UPDATE:
-                place = Place(place.site, LAYOUT_COPY)
+            name = "" if _is_gradient(instruction, marks) else plain(instruction.op_name)
             kind = "{} {}".format(instruction.opcode, name).strip()
-            yield Ran(
-                event.start,
-                end,
-                number,
-                place,
-                Operation(kind, instruction.type, instruction.shape),
-            )
+            operation = Operation(kind, instruction.type, instruction.shape)
+            yield Ran(event.start, end, number, _place(instruction, marks), operation)
+
+
+def _place(instruction: Instruction, marks: Marks) -> Place:
+    if instruction.is_plain_copy:
+        return Place("", PLAIN_COPY)
+    place = marks.place(instruction.op_name)
+    if _is_gradient(instruction, marks):
+        place = marks.of_gradient(instruction.argument, instruction.op_name)
+    if instruction.moves_only and place.phase != OF_UPDATE:
+        return Place(place.site, LAYOUT_COPY)
+    return place
+
+
+def _is_gradient(instruction: Instruction, marks: Marks) -> bool:
+    """Tell a gradient that XLA left without a name from the update that it is an argument of."""
+    return instruction.is_nameless and marks.place(instruction.op_name).phase == OF_UPDATE
+
+
+def _on_device(
+    trace: xspace.Trace,
+    steps: Sequence[Span],
+    modules: Mapping[str, Mapping[str, Instruction]],
+    marks: Marks,
+) -> List[Ran]:
+    """Give what ran on the GPU, at the place of the instruction that asked for it, and its pauses.
+
+    Each has a lane of its own, as what overlaps shares its time, on one stream as on several.
+    """
+    if not trace.device:
+        raise Unsupported(NO_DEVICE_TRACK)
+    ran: List[Ran] = []
+    for lane, event in enumerate(trace.device):
+        program = modules.get(event.stats.get("hlo_module", ""), {})
+        instruction = program.get(event.stats.get(OF_XLA, "").rpartition("/")[2])
+        place, operation = UNMARKED, Operation(event.name, "", "")
+        if instruction is not None:
+            place = _place(instruction, marks)
+            operation = Operation(event.name, instruction.type, instruction.shape)
+        ran.append(Ran(event.start, event.end, lane, place, operation))
+    calls = {one.stats[xspace.CALL]: one.end for one in trace.events if xspace.CALL in one.stats}
+    works = [
+        Work(one.start, one.end, calls.get(one.stats.get(xspace.CALL, ""))) for one in trace.device
+    ]
+    return ran + list(idle(steps, works))
 
 
 def _of_graph(events: List[xspace.Event], marks: Marks, shapes: Shapes) -> Iterator[Ran]:

@@ -1,18 +1,22 @@
 """Read an XSpace, the trace that JAX's and TensorFlow's profiler writes (``*.xplane.pb``).
 
-Field numbers as in tsl/profiler/protobuf/xplane.proto. Of each line of the host only events with a
+Field numbers as in tsl/profiler/protobuf/xplane.proto. Of each line only events with a
 length are kept, in nanoseconds since its trace began.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 
 from harness.worker.attribution.protobuf import Fields, by_number, integer, message, messages, text
 
 MODULES = "/host:metadata"
 HOST = "/host:CPU"
+GPU, STREAM = "/device:GPU:", "Stream #"
+"""A GPU's plane, and its lines of what ran; others say the same again, by program and step."""
+CALL = "correlation_id"
+"""A number that a call of the driver shares with what it launched."""
 PICOSECONDS = 1000
 
 
@@ -24,7 +28,7 @@ class Event(NamedTuple):
     end: int
     line: int
     stats: Mapping[str, str]
-    """Those that are texts."""
+    """Those that are texts, and the number of a call."""
 
 
 class Trace(NamedTuple):
@@ -33,6 +37,8 @@ class Trace(NamedTuple):
     events: List[Event]
     modules: List[memoryview]
     """``HloProto`` of each program that XLA compiled."""
+    device: Sequence[Event] = ()
+    """What ran on GPUs."""
 
 
 def read(folder: str) -> Trace:
@@ -49,19 +55,26 @@ def read(folder: str) -> Trace:
         space = by_number(memoryview(file.read()))
     planes = [by_number(one) for one in messages(space, 1)]
     events: List[Event] = []
+    device: List[Event] = []
     modules: List[memoryview] = []
     for plane in planes:
-        if text(plane, 2) == HOST:
+        name = text(plane, 2)
+        if name == HOST:
             events += _events(plane)
-        elif text(plane, 2) == MODULES:
+        elif name == MODULES:
             modules += _modules(plane)
-    return Trace(events, modules)
+        elif name.startswith(GPU):
+            device += _events(plane, STREAM)
+    return Trace(events, modules, device)
 
 
-def _events(plane: Fields) -> Iterator[Event]:
+def _events(plane: Fields, lines: str = "") -> Iterator[Event]:
+    """Give the events of the lines whose names begin so."""
     known = {integer(one, 1): text(one, 2) for one in _map(plane, 4)}
     stats = {integer(one, 1): text(one, 2) for one in _map(plane, 5)}
     for number, line in enumerate(map(by_number, messages(plane, 3))):
+        if not text(line, 2).startswith(lines):
+            continue
         began = integer(line, 3) * PICOSECONDS
         for event in map(by_number, messages(line, 4)):
             length = integer(event, 3)
@@ -85,6 +98,8 @@ def _texts(event: Fields, names: Mapping[int, str]) -> Dict[str, str]:
             found[name] = text(stat, 5)
         elif 7 in stat:
             found[name] = names.get(integer(stat, 7), "")
+        elif name == CALL:
+            found[name] = str(integer(stat, 3) or integer(stat, 4))
     return found
 
 

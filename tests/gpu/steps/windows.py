@@ -10,14 +10,12 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness.worker.job import VERSION
 from tests.gpu.answer import Answer, Broken, Unfinished
 from tests.gpu.day import Day
-from tests.gpu.steps.cells import selection
+from tests.gpu.steps import jobs
 
 LIMIT_S = 470.0
 WORKLOADS = ["tinycnn", "resnet50"]
@@ -44,13 +42,10 @@ def compare(day: Day, framework: str) -> Answer:
     """Work one job for each cell, marked, and judge its windows."""
     version = day.framework(framework)["version"]
     changed = {} if day.is_dry else {"matrix.workload": WORKLOADS}
-    planned = day.bakeoff("plan", *selection(day, (framework,), changed), "--json", limit_s=60)
-    if planned.code:
-        raise Broken(f"bakeoff plan: {planned.last}")
-    plan = planned.json()
+    cells = jobs.cells(day, framework, changed)
     lines, measured, faults = [f"{framework} {version} on {day.device}"], {}, []
     end = time.monotonic() + LIMIT_S
-    for cell in plan["cells"]:
+    for cell in cells:
         label = cell["label"]
         try:
             windows, told = _work(day, cell, end - time.monotonic())
@@ -107,43 +102,21 @@ def judge(
 
 def _work(day: Day, cell: Mapping[str, Any], limit_s: float) -> tuple[list[Window], dict[str, Any]]:
     """Let a worker do a cell's job, marked; give its measured windows and the rest of the marks."""
-    folder = day.work / "windows" / str(cell["key"])
-    folder.mkdir(parents=True, exist_ok=True)
-    job, marks = folder / "job.json", folder / "marks.json"
+    marks = jobs.folder_of(day, cell, "windows") / "marks.json"
     marks.unlink(missing_ok=True)
-    job.write_text(json.dumps(_job(day, cell, folder)), encoding="utf-8")
     named = {"MARKED_ADAPTER": cell["adapter_module"], "MARKED_FILE": str(marks)}
-    done = day.framework_python("-m", "harness.worker", str(job), limit_s=limit_s, **named)
-    if done.code:
-        raise Broken(done.last)
+    marking = {"adapter_module": "marked_adapter", "trial": "marked"}
+    events = jobs.work(day, cell, "windows", limit_s, marking, **named)
     told = json.loads(marks.read_text(encoding="utf-8"))
     marked = told.pop("windows")
-    lines = (folder / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
-    events = [one for one in map(json.loads, lines) if one["event"] == "window"]
     windows = [
         Window(event["steps"], (event["end"] - event["start"]) / 1e9, **mark)
-        for event, mark in zip(events, marked, strict=True)
+        for event, mark in zip(
+            (one for one in events if one["event"] == "window"), marked, strict=True
+        )
         if event["phase"] == "measure"
     ]
     return windows, told
-
-
-def _job(day: Day, cell: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    what = ("workload", "workload_module", "framework", "environment", "strategy")
-    how = ("scale", "factors", "options")
-    return {
-        **{name: cell[name] for name in (*what, *how)},
-        "version": VERSION,
-        "purpose": "trial",
-        "cell_key": cell["key"],
-        "trial": "marked",
-        "adapter_module": "marked_adapter",
-        "warmup": {"steps": None, "seconds": 0.5 if day.is_dry else 3.0},
-        "until": {"steps": None, "seconds": 0.5 if day.is_dry else 5.0},
-        "seed": 1,
-        "directory": str(folder),
-        "paths": {},
-    }
 
 
 def _text(seconds: float) -> str:

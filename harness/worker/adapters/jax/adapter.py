@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional
 from harness.worker.adapters.jax import settings as switches
 from harness.worker.adapters.jax import strategies
 from harness.worker.adapters.jax.strategies import Strategy
-from harness.worker.contracts import OutOfMemory, Unsupported
+from harness.worker.contracts import OutOfMemory
 from harness.worker.facts.multiplications import Count, calls_per_step
 from harness.worker.feed import Feed
 from harness.worker.gate.subject import Made
@@ -238,11 +238,9 @@ class JaxAdapter:
     def attribute(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Any:
         """Say which layer and pass took which share of a step."""
         from harness.worker.adapters.jax.attribution import attribute
-        from harness.worker.attribution.steps import NOT_ON_GPU
 
-        if self._settings.is_gpu:
-            raise Unsupported(NOT_ON_GPU)
-        return attribute(self.activity(workload, feed, options), workload.network)
+        activity = self.activity(workload, feed, options)
+        return attribute(activity, workload.network, is_gpu=self._settings.is_gpu)
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used."""

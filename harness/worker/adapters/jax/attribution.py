@@ -3,6 +3,8 @@
 Marks are ``named_scope``s, which XLA keeps in its instructions' metadata: they change no kernel. A
 program from the compile cache may have been compiled without them, so it is not asked. The profiler
 is slow to start and to stop, so that half of the untraced steps come before it, and half after.
+
+While a GPU is traced XLA launches each kernel by itself, where it would launch some as one graph.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from harness.worker.attribution.steps import untraced, warmed
 from harness.worker.attribution.traced import divided
 
 
-def attribute(activity: Any, network: Any) -> Attribution:
+def attribute(activity: Any, network: Any, *, is_gpu: bool) -> Attribution:
     """Compile the step with marks, and trace a few."""
     marks = Marks(network)
     activity.mark(lambda name: jax.named_scope(marks.of(name)))
@@ -34,7 +36,8 @@ def attribute(activity: Any, network: Any) -> Attribution:
                     activity.step()
                     activity.sync()
         untraced_s += untraced(activity, (steps + 1) // 2)
-        return divided(xspace.read(folder), network, "jax.profiler", untraced_s)
+        trace = xspace.read(folder)
+    return divided(trace, network, "jax.profiler", untraced_s, is_gpu=is_gpu)
 
 
 def _without_python() -> Dict[str, Any]:
