@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.analysis.context.absolute_paths import without_places
 from harness.analysis.results import Results
 from harness.errors import RunError, UsageError, nearest
 from harness.store.run_directory.find_runs import (
@@ -78,7 +79,7 @@ def read_results(directories: Sequence[Path]) -> Results:
 def read_comparison(
     before: Path, after: Path, metric: str = "rate", *, repeats: Sequence[Path] = ()
 ) -> Versus:
-    """Read two runs and compare the second with the first.
+    """Read two runs and compare the second with the first, as that may travel.
 
     How far two sessions differ is learnt from ``repeats`` and from the runs beside the two.
     """
@@ -89,15 +90,17 @@ def read_comparison(
     first, second = Dataset([before]), Dataset([after])
     there = [*repeats, *_beside(before, after)]
     found = repeated(dict.fromkeys(one.resolve() for one in there), *first.runs, *second.runs)
-    return versus(first, second, metric, repeats=found)
+    told: Versus = without_places(versus(first, second, metric, repeats=found))
+    return told
 
 
 def read_one_session(run: Path, metric: str = "rate") -> Versus:
-    """Read a run with two sides, and compare the second with the first."""
+    """Read a run with two sides, and compare the second with the first, as that may travel."""
     from harness.analysis.between_runs.one_session import in_one_session
     from harness.store.dataset import Dataset
 
-    return in_one_session(Dataset([run]), metric)
+    told: Versus = without_places(in_one_session(Dataset([run]), metric))
+    return told
 
 
 def _beside(*runs: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 import bakeoff
 from harness.analysis.context.absolute_paths import without_place
+from harness.cli.verbs.compare import command as compare
 from harness.cli.verbs.export import command as export
 from harness.cli.verbs.report import command as report
 from harness.cli.verbs.show import command as show
@@ -92,6 +93,21 @@ def test_neither_does_a_page_nor_the_data_beside_it(run: Path, tmp_path: Path, h
     for name in ("report.html", "results.json"):
         _assert_stays((run / name).read_text(encoding="utf-8"), tmp_path, home)
     _assert_stays(_invoke(show, run, "--json").stdout, tmp_path, home)
+
+
+def test_neither_does_a_comparison(tmp_path: Path, home: Path) -> None:
+    cells = [runs.RecordedCell(), runs.RecordedCell(framework="jax", gate="differs")]
+    both = [
+        runs.write_run(home / "runs", cells, runs.Recording(name=name)) for name in ("one", "two")
+    ]
+    for gate in home.glob("runs/*/gate/*.json"):
+        _add(gate, detail=f"as {home}/layers.npz holds it")
+    page, summary = tmp_path / "compared.html", tmp_path / "summary.md"
+    told = _invoke(compare, *both, "--json", "--github-summary", summary).stdout
+    _invoke(report, *both, "--compare", "--output", page)
+    for text in (told, summary.read_text(encoding="utf-8"), page.read_text(encoding="utf-8")):
+        assert "as ~/layers.npz holds it" in text
+        _assert_stays(text, tmp_path, home)
 
 
 def test_of_variables_only_those_leave_that_change_how_fast_frameworks_run(run: Path) -> None:

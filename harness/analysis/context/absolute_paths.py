@@ -1,7 +1,7 @@
 """Shorten the absolute paths in what leaves a machine: where it keeps things is its own business.
 
-Applied to what travels: a page, ``results.json``, every export. The run directory keeps them whole,
-and so does what a terminal shows.
+Applied to what travels: a page, ``results.json``, every export, a comparison. The run directory
+keeps them whole.
 """
 
 from __future__ import annotations
