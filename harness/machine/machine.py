@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.machine import cgroup
+from harness.machine.gpu_memory import size_of_gpus
 from harness.machine.gpus import Gpu, has_gpu, read_gpus
 from harness.machine.number_lists import read_list
 from harness.machine.small_files import read_small
@@ -110,6 +111,7 @@ def read_machine(
     cpus = tuple(sorted(os.sched_getaffinity(0) if allowed is None else allowed))
     info = _pairs(read_small(root / "proc/cpuinfo"))
     memory = _pairs(read_small(root / "proc/meminfo"))
+    total = _kib(memory, "MemTotal")
     flags = set((info.get("flags") or info.get("Features") or "").split())
     devices = root / "sys/devices/system"
     siblings = {cpu: _siblings(devices, cpu) for cpu in cpus}
@@ -140,7 +142,7 @@ def read_machine(
         cpu_quota=limits.cpus,
         throttled_periods=limits.throttled_periods,
         throttled_s=limits.throttled_s,
-        memory_bytes=_kib(memory, "MemTotal"),
+        memory_bytes=None if total is None else total - size_of_gpus(root),
         memory_available_bytes=_kib(memory, "MemAvailable"),
         memory_limit_bytes=limits.memory_bytes,
         swap_used_bytes=None if swap[0] is None or swap[1] is None else swap[0] - swap[1],

@@ -9,6 +9,7 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from harness.machine.gpu_memory import of_gpus
 from harness.machine.number_lists import read_list
 from harness.machine.small_files import read_small
 from harness.machine.topology import Core, Device, MemoryNode, Topology, flat, with_nearest
@@ -55,8 +56,10 @@ def _l2(cpus: Path, cpu: int) -> int:
 
 def _memories(folder: Path) -> tuple[list[MemoryNode], dict[tuple[int, int], int]]:
     numbers = read_list(read_small(folder / "online"))
-    found = []
+    found, elsewhere = [], of_gpus(folder.parents[3])
     for number in numbers:
+        if number in elsewhere:
+            continue
         total = read_small(folder / f"node{number}/meminfo").partition("MemTotal:")[2].split()
         size = int(total[0]) * 1024 if total else None
         cpus = frozenset(read_list(read_small(folder / f"node{number}/cpulist")))

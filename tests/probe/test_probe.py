@@ -88,6 +88,18 @@ def test_mcdram_in_flat_mode_is_found_as_memory_without_cpus(fake: FakeMachine) 
     assert (near.kind, near.cpus) == ("MCDRAM", frozenset(range(32)))
 
 
+def test_the_memory_of_a_gpu_beside_grace_is_none_that_ranks_are_bound_to(
+    fake: FakeMachine,
+) -> None:
+    fake.cpus(72, 1)
+    fake.memory(("0-71", 480, "10 80 80"), ("", 96, "80 10 255"), ("", 0, "80 255 10"))
+    gpu = "proc/driver/nvidia/gpus/0009:01:00.0"
+    fake.write(f"{gpu}/numa_status", "Node:                   1\nStatus:                 online")
+    node = profile(look((), fake.root, fake.told(range(72))), "gh200")["node"]
+    assert node["memory"] == [{"kind": "DDR", "size": "480 GiB"}]
+    assert [one.number for one in read_topology(range(72), root=fake.root).memories] == [0]
+
+
 def test_memory_without_cpus_that_is_larger_than_the_rest_is_not_fast(fake: FakeMachine) -> None:
     fake.cpus(4, 1)
     fake.memory(("0-3", 64, "10 20"), ("", 512, "20 10"))

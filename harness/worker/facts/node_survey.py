@@ -46,6 +46,7 @@ _FILES = (
     "/proc/self/mountinfo",
     "/proc/sys/kernel/numa_balancing",
     "/proc/driver/nvidia/gpus/*/information",
+    "/proc/driver/nvidia/gpus/*/numa_status",
     "/sys/devices/system/cpu/online",
     "/sys/devices/system/cpu/smt/active",
     "/sys/devices/system/cpu/intel_pstate/no_turbo",

@@ -32,12 +32,16 @@ _WRITTEN = {
     "/sys/class/infiniband/mlx5_0/ports/1/state": "4: ACTIVE\n",
     "/sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data": "12345\n",
     "/sys/class/net/eth0/speed": "10000\n",
+    "/sys/class/net/eth0/operstate": "up\n",
+    "/sys/class/net/eth0/device/current_link_width": "8\n",
+    "/sys/devices/system/edac/mc/mc0/ce_count": "3\n",
     "/sys/class/hwmon/hwmon0/temp1_input": "45000\n",
     "/sys/class/powercap/intel-rapl:0/energy_uj": "123456\n",
     "/sys/class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n",
     "/sys/class/powercap/intel-rapl:0/name": "package-0\n",
     "/sys/devices/system/node/node0/memory_side_cache/index1/size": "4096\n",
     "/proc/driver/nvidia/gpus/0000:00:04.0/information": "Model: NVIDIA H100\nDevice Minor: 0\n",
+    "/proc/driver/nvidia/gpus/0000:00:04.0/numa_status": "Node: 7\nStatus: online\n",
     "/dev/nvidia0": "",
 }
 
@@ -133,6 +137,7 @@ _MACHINE = (
     *("/sys/devices/system/cpu/cpu0/cache/index2/shared_cpu_list", "/sys/fs/cgroup/cpu/cpu.stat"),
     *("/sys/class/infiniband/mlx5_0/ports/1/rate", "/sys/devices/system/node/online"),
     "/proc/driver/nvidia/gpus/0000:00:04.0/information",
+    "/proc/driver/nvidia/gpus/0000:00:04.0/numa_status",
 )
 _SOURCES = {
     "disks": ("/sys/block/vda/stat",),
@@ -140,6 +145,8 @@ _SOURCES = {
     "fabric": ("/sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data",),
     "frequency": ("/proc/cpuinfo",),
     "groups": ("/proc/1/cgroup", "/proc/1/mountinfo", "/sys/fs/cgroup/cpu/cpu.stat"),
+    "edac": ("/sys/devices/system/edac/mc/mc0/ce_count",),
+    "links": ("/sys/class/net/eth0/speed", "/sys/class/infiniband/mlx5_0/ports/1/rate"),
     "lustre": ("/proc/fs/lustre/llite/work-1/stats",),
     "memory": ("/proc/meminfo", "/proc/vmstat"),
     "neighbours": ("/proc/1/stat",),
@@ -162,6 +169,7 @@ PARSERS = (
             (
                 *("harness/machine/machine", "harness/machine/sysfs_topology"),
                 *("harness/machine/surroundings", "harness/machine/cgroup"),
+                "harness/machine/gpu_memory",
                 "harness/machine/small_files",
             ),
             refuses=_CANNOT_BE,
