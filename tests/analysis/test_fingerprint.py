@@ -31,6 +31,13 @@ def test_a_flipped_bit_in_one_trial_names_its_node_and_the_first_step() -> None:
     assert said == "Losses of 3 steps are bit-equal on 3 of 4 nodes."
 
 
+def test_nodes_agree_not_trials_of_which_a_sick_node_may_have_more() -> None:
+    further = [("cn1", f"trial-{number}", 0, 4, 1.5) for number in (1, 2, 3, 4)]
+    further += [(node, "trial-1", 0, 4, 1.9) for node in ("cn2", "cn3", "cn4")]
+    (one,), _ = mismatches([*EQUAL, *further])
+    assert (one.node, one.trials, one.step) == ("cn1", 4, 4)
+
+
 def test_a_loss_that_is_no_number_is_compared_too() -> None:
     wrong = [*EQUAL[:-1], ("cn4", "trial-2", 0, 3, math.nan)]
     assert mismatches(wrong)[0][0].node == "cn4"

@@ -47,7 +47,9 @@ def mismatches(losses: Sequence[Loss]) -> tuple[tuple[Mismatch, ...], str]:
         return (), "Losses were not compared: three nodes with losses of the same steps are needed."
     agreed: dict[Place, str] = {}
     for place, some in common.items():
-        agreed[place], _ = Counter(one[2] for one in some).most_common(1)[0]
+        # By nodes: the quickest has most trials that came so far, and it may be the sick one.
+        of_nodes = {(node, found) for node, _, found in some}
+        agreed[place], _ = Counter(found for _, found in of_nodes).most_common(1)[0]
         same = {node for node, _, found in some if found == agreed[place]}
         other = {node for node, _, found in some if found != agreed[place]}
         if len(same - other) < _MAJORITY * len(nodes):
