@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.doctor.ceilings import Session
-from harness.doctor.layer_study import training_called
+from harness.doctor.layer_study import distinct, training_called
 from harness.errors import UsageError, nearest
 from harness.launch.contract import Launcher
 from harness.platform.platform import Platform
@@ -18,13 +18,16 @@ from harness.study.framework import ALONE, FrameworkInfo, framework_info
 from harness.study.matrix import adapter_of
 from harness.study.study import built_study
 from harness.units import counted, listed
+from harness.worker.network.alone import name_of
+from harness.worker.network.workload import Training
 
 NAME = "screen"
 _KERNELS = {"compute": "gemm", "memory": "triad"}
 _DISK = "storage-write"
-MEASURES = ("train", *_KERNELS, "disk", "pairs", "together")
+MEASURES = ("train", "layer", *_KERNELS, "disk", "pairs", "together")
 """What can be asked for of a screen."""
 _MESSAGE = 2**24
+_BATCH = 32
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Wanted:
 
 def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
     """Plan the trials: each node alone with each work, each with the next one, all together."""
-    training_called(wanted.train)
+    network = training_called(wanted.train)
     _require_known(wanted.measures)
     info = framework_info(adapter_of(wanted.framework))
     there = len(launcher.nodes(platform.launcher.settings, os.environ))
@@ -66,6 +69,7 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
     whole = {"ranks_per_node": each, **({"strategy": strategy} if each > 1 else {})}
     possible = [
         *(["train"] if "train" in info.kinds else []),
+        *(["layer"] if "layer" in info.kinds and each == 1 else []),  # one is timed on one device
         *(_KERNELS if able else ()),
         *(["disk"] if able and platform.storage else []),
         *(["pairs", "together"] if strategy and "collective" in info.kinds else []),
@@ -73,6 +77,7 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
     _require_possible(wanted, platform, possible)
     asked = [one for one in wanted.measures or MEASURES if one in possible]
     train = [wanted.train] if "train" in asked else []
+    train += [_heaviest(network)] if "layer" in asked else []
     kernels = [work for name, work in _KERNELS.items() if name in asked]
     cells: list[dict[str, Any]] = []
     alone = {**own, **whole}
@@ -112,6 +117,12 @@ def session(wanted: Wanted, platform: Platform, launcher: Launcher) -> Session:
         },
     }
     return Session(NAME, built_study(NAME, data), platform)
+
+
+def _heaviest(network: Training) -> str:
+    """Name the layer that takes most of a step: its products are of the network's own shapes."""
+    (one, _), *_ = distinct(network, _BATCH, most=1)
+    return name_of(network.name, one.site.path, one.passes[-1])
 
 
 def _device(wanted: Wanted, info: FrameworkInfo, platform: Platform) -> str:

@@ -43,6 +43,7 @@ def test_every_work_is_planned_and_none_left_out() -> None:
     scratch = {"scratch": Storage(path="/scratch")}
     assert planned("torch", platform.model_copy(update={"storage": scratch})) == {
         ("tinycnn", "none", 1, None),
+        ("tinycnn/block/conv1/forward+backward", "none", 1, None),
         ("gemm", "none", 1, None),
         ("triad", "none", 1, None),
         ("storage-write", "none", 1, "scratch"),

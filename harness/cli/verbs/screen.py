@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "measures",
     multiple=True,
     metavar="NAME",
-    help="Only train, compute, memory, disk, pairs or together; may be repeated.",
+    help="Only train, layer, compute, memory, disk, pairs or together; may be repeated.",
 )
 @click.option("--blocks", type=click.IntRange(1), default=6, show_default=True)
 @click.option("--until", default="1 s", show_default=True, help="How long each trial measures.")
@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 def command(*, platform: str, run: str | None, as_json: bool, **how: Any) -> int:
     """Find the nodes that differ from the others: slower ones, and those that compute otherwise.
 
-    Every node alone multiplies matrices, streams memory, writes to each storage tier and takes
-    training steps, on all of its GPUs where it has any; then each sends to the next, and all add
-    up a message. That is repeated in blocks of random order. The exit code is 1 if a node is named,
+    Every node alone takes training steps, computes the network's heaviest layer, multiplies
+    matrices, streams memory and writes to each storage tier, on all of its GPUs where it has any;
+    then each sends to the next, and all add up a message. That is repeated in blocks of random
+    order. The exit code is 1 if a node is named,
     and if nothing can be told.
     """
     if run is not None:
