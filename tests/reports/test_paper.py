@@ -19,6 +19,8 @@ from harness.analysis.tables import Column, Table
 from harness.cli.verbs.export import command as export
 from harness.errors import UsageError
 from harness.sections.cells import cells
+from harness.sections.contract.blocks import tables
+from harness.sections.contract.section import sections
 from harness.sections.ranking import ranking
 from harness.verdicts.results import Interval, TurnsTaken
 from reports.exports.formats import bibtex, latex, markdown, methods
@@ -39,7 +41,6 @@ PAPER = r"""
 \begin{document}
 \section{Methods}
 %s
-%s
 \begin{thebibliography}{9}\bibitem{%s} The run.\end{thebibliography}
 \end{document}
 """
@@ -54,11 +55,6 @@ def _table(table, results, width_mm: float) -> str:
 
 @pytest.mark.parametrize(("columns", "width_mm"), [(1, PAGE_MM), (2, COLUMN_MM)])
 def test_a_paper_compiles_and_nothing_sticks_out(columns, width_mm, tmp_path: Path):
-    compiler = needs.program("pdflatex", package="texlive-latex-base")
-    if not _has(compiler, "booktabs.sty"):
-        needs.missing(
-            "booktabs", "install it, for example: apt-get install texlive-latex-recommended"
-        )
     demo, scaled = samples.demo(), samples.scaled()
     many = samples.factorial(2, 2, 4)
     body = _table(ranking(demo), demo, width_mm) + _table(scaling(scaled), scaled, width_mm)
@@ -67,9 +63,18 @@ def test_a_paper_compiles_and_nothing_sticks_out(columns, width_mm, tmp_path: Pa
         drawn = figure(results, Evidence(), name, width_mm)
         (tmp_path / f"{name}.pdf").write_bytes(converted(drawn.svg, "pdf"))
         body += latex.of_figure(drawn, caption(results, drawn.title))
+    _compile(columns, f"{methods.of_results(demo)}\n{body}", tmp_path)
+
+
+def _compile(columns: int, body: str, tmp_path: Path) -> None:
+    compiler = needs.program("pdflatex", package="texlive-latex-base")
+    if not _has(compiler, "booktabs.sty"):
+        needs.missing(
+            "booktabs", "install it, for example: apt-get install texlive-latex-recommended"
+        )
     text = 2 * COLUMN_MM + 8 if columns == 2 else PAGE_MM
-    key = bibtex.keys_of(demo)[0]
-    told = (",twocolumn" if columns == 2 else "", text, methods.of_results(demo), body, key)
+    key = bibtex.keys_of(samples.demo())[0]
+    told = (",twocolumn" if columns == 2 else "", text, body, key)
     (tmp_path / "paper.tex").write_text(PAPER % told, encoding="utf-8")
     done = subprocess.run(
         [compiler, "-interaction=batchmode", "-halt-on-error", "paper.tex"],
@@ -79,6 +84,17 @@ def test_a_paper_compiles_and_nothing_sticks_out(columns, width_mm, tmp_path: Pa
     log = (tmp_path / "paper.log").read_text(errors="replace")
     assert done.returncode == 0, log[-2000:]
     assert not re.findall(r"Overfull \\hbox.*", log)
+
+
+@pytest.mark.parametrize(("columns", "width_mm"), [(1, PAGE_MM), (2, COLUMN_MM)])
+def test_every_table_of_a_page_compiles_and_nothing_sticks_out(columns, width_mm, tmp_path: Path):
+    told = samples.everything()
+    made = sections(told, samples.evidence()).made
+    every = [one for section in made for one in tables(section.blocks) if one.rows]
+    assert {"gate", "energy", "findings", "what-ran"} <= {one.name for one in every}
+    short = [dataclasses.replace(one, rows=one.rows[:12]) for one in every]
+    body = "\n\\clearpage\n".join(_table(one, told, width_mm) for one in short)
+    _compile(columns, body, tmp_path)
 
 
 def _has(compiler: str, file: str) -> bool:
@@ -375,6 +391,23 @@ def test_a_figure_that_no_page_holds_is_drawn_with_a_word_on_what_to_ask_for(
         rf"Warning: this figure is \d+ mm tall, no page is; {remedy}\n", done.stderr
     )
     assert done.stdout.startswith("<svg")
+
+
+def test_a_table_that_no_page_holds_is_written_with_a_word(tmp_path: Path):
+    cells = [runs.RecordedCell(factors={"threads": n}) for n in range(1, 61)]
+    many = runs.write_run(tmp_path, cells, runs.Recording(trials=1))
+    for words, is_told in ((("latex", "--width", "85mm"), True), (("markdown",), False)):
+        done = CliRunner().invoke(export, [str(many), "--to", *words], catch_exceptions=False)
+        told = re.fullmatch(r"Warning: this table is about \d+ mm tall, no page.*\n", done.stderr)
+        assert bool(told) == is_told, done.stderr
+        assert "60 threads" in done.stdout
+
+
+@pytest.mark.parametrize("form", [("latex", "--width", "85mm"), ("latex",), ("markdown",)])
+def test_a_table_without_rows_is_refused_with_those_that_have_some(recorded: Path, form):
+    with pytest.raises(UsageError, match=r"'scaling' has no rows here\.\n +These have .*ranking"):
+        _export(recorded, "--to", *form, "--table", "scaling")
+    assert _export(recorded, "--to", "csv", "--table", "scaling").startswith(b"workload,cell,")
 
 
 def test_a_figure_that_fits_is_drawn_without_a_word(recorded: Path):

@@ -22,6 +22,7 @@ _MM = {"mm": 1.0, "cm": 10.0, "in": 25.4}
 _NARROWEST_MM, _WIDEST_MM = 20.0, 1000.0
 _PAGE_MM = 230.0
 """What a page has for a figure and its caption, A4's or a letter's."""
+_CAPTION_MM = 25.0
 
 
 def _names() -> list[str]:
@@ -158,9 +159,10 @@ def _table(
     from harness.analysis.tables import selected
     from harness.sections.contract.read import read_table
 
-    table = read_table(directories, name)
+    is_of_paper = hasattr(module, "of_captioned")
+    table = read_table(directories, name, may_be_empty=not is_of_paper)
     written: str | bytes
-    if hasattr(module, "of_captioned"):
+    if is_of_paper:
         from harness.analysis.read import read_results
         from reports.exports.paper_tables import for_paper
         from reports.figures.captions import caption
@@ -169,6 +171,16 @@ def _table(
         has_ratios = any(column.key == "ratio" for column in chosen.columns)
         told = caption(read_results(directories), table.title, *same, has_ratios=has_ratios)
         written = module.of_captioned(chosen, told, width_mm, is_chosen=bool(keys))
+        if hasattr(module, "height_mm"):
+            _warn_of_height(module.height_mm(chosen, width_mm, is_chosen=bool(keys)))
     else:
         written = module.of_table(selected(table, keys) if keys else table)
     return written
+
+
+def _warn_of_height(tall_mm: float) -> None:
+    if tall_mm > _PAGE_MM - _CAPTION_MM:
+        note(
+            f"Warning: this table is about {tall_mm:.0f} mm tall, no page is. Each row is a line "
+            "of what was written: delete those that the paper does not need."
+        )

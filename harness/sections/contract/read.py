@@ -32,15 +32,15 @@ def read_with_limits(directories: Sequence[Path]) -> tuple[Results, Evidence]:
     return replace(results, warnings=(*results.warnings, *evidence.damaged)), evidence
 
 
-def read_table(directories: Sequence[Path], name: str) -> Table:
+def read_table(directories: Sequence[Path], name: str, *, may_be_empty: bool = True) -> Table:
     """Read one table of the sections; what takes long is gathered only where it alone has it."""
     dataset = Dataset(directories)
     results = analyse(dataset)
     found = table(sections(results), name)
-    if found is None:
+    if found is None or not (found.rows or may_be_empty):
         every = sections(results, gather(dataset, results, needs()))
         found = table(every, name)
-        if found is None:
+        if found is None or not (found.rows or may_be_empty):
             raise refuse_table(every, name)
     found = replace(found, rows=without_places(found.rows))
     return with_column(found, "origin", "simulated") if results.is_simulated else found

@@ -118,7 +118,9 @@ def refuse_table(of: Sections, name: str) -> UsageError:
     """Say which tables of these results have any rows."""
     every = {one.name: bool(one.rows) for one in _tables(of)}
     listed = ", ".join(_families([name for name, has_rows in every.items() if has_rows]))
-    lines = [f"no table is called '{name}'.{nearest(name, every)}", f"These have rows: {listed}."]
+    unknown = f"no table is called '{name}'.{nearest(name, every)}"
+    problem = f"the table '{name}' has no rows here." if name in every else unknown
+    lines = [problem, f"These have rows: {listed}."]
     return UsageError("\n    ".join((*lines, *of.missing)))
 
 

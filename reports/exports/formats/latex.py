@@ -38,6 +38,8 @@ _ESCAPES = {
 }
 _SIZES = {"": 1.0, "\\small\n": 0.93, "\\footnotesize\n": 0.86, "\\scriptsize\n": 0.8}
 """How wide letters are beside those of ten points: small ones are wider than their height says."""
+_LINES_PT = {"": 12.0, "\\small\n": 11.0, "\\footnotesize\n": 9.5, "\\scriptsize\n": 8.0}
+"""From one line to the next at each size."""
 _FEWEST = 2
 _MARGINS = (6.0, 3.0)
 _PT_PER_MM = 72.27 / 25.4
@@ -50,6 +52,8 @@ _LEFT = ("text", "name", "long", "path", "flag")
 _NAMES = ("name", "long")
 _HUNG = r"\raggedright\hangindent=1em "
 """How a broken name stands: no wider gaps, and its second line set in."""
+_ROW_END_BESIDE_BROKEN = r" \tabularnewline"
+"""What ends a row whose last cell is set ragged: there two backslashes only end a line."""
 _RULES = "".join(
     f"\\providecommand{{\\{rule}}}{{\\hline}}\n" for rule in ("toprule", "midrule", "bottomrule")
 )
@@ -83,6 +87,17 @@ class _Words:
     """Which columns hold words, which may be broken into lines."""
 
 
+@dataclass(frozen=True)
+class _LaidOut:
+    """A table as it fits: its columns, the size of its letters, and what had no room."""
+
+    words: _Words
+    size: str
+    margins: float
+    broken: _Broken | None
+    left_out: tuple[str, ...]
+
+
 def of_table(table: Table) -> str:
     """Write a tabular that compiles with nothing but LaTeX itself."""
     return _tabular(table.title, _words(table), "")
@@ -96,20 +111,25 @@ def of_captioned(
     Long names in the first column are broken into lines where the others leave them no room.
     Columns that nobody chose are left out from the last one on until the others fit.
     """
-    words, size, margins, without = _with_intervals_beside(table, _words(table)), "", 6.0, ""
-    broken: _Broken | None = None
-    if width_mm is not None:
-        while (found := _fitting(words, width_mm)) is None:
-            if is_chosen or len(words.heads) == _FEWEST:
-                raise _too_wide(table, words, width_mm)
-            without += f"% left out, as it is too wide: {escaped(words.heads[-1])}\n"
-            words = _without_last(words)
-        size, margins, broken = found
+    laid = _laid_out(table, width_mm, is_chosen=is_chosen)
+    without = "".join(f"% left out, as it is too wide: {escaped(head)}\n" for head in laid.left_out)
     return (
         f"{without}\\begin{{table}}\n\\centering\n\\caption{{{escaped(caption)}}}\n"
-        f"\\label{{tab:{table.name}}}\n{size}\\setlength{{\\tabcolsep}}{{{margins:g}pt}}%\n"
-        f"{_tabular(table.title, words, '@{}', broken)}\\end{{table}}\n"
+        f"\\label{{tab:{table.name}}}\n{laid.size}"
+        f"\\setlength{{\\tabcolsep}}{{{laid.margins:g}pt}}%\n"
+        f"{_tabular(table.title, laid.words, '@{}', laid.broken)}\\end{{table}}\n"
     )
+
+
+def height_mm(table: Table, width_mm: float | None, *, is_chosen: bool) -> float:
+    """Estimate how tall the rows of such a float are."""
+    laid = _laid_out(table, width_mm, is_chosen=is_chosen)
+    lines = len(laid.words.rows)
+    if laid.broken:
+        at, wide_mm = laid.broken
+        room = wide_mm * _PT_PER_MM / _SIZES[laid.size]
+        lines = sum(max(1, ceil(_width(row[at]) / room)) for row in laid.words.rows)
+    return lines * _LINES_PT[laid.size] / _PT_PER_MM
 
 
 def of_figure(figure: PaperFigure, caption: str) -> str:
@@ -166,7 +186,8 @@ def _tabular(title: str, words: _Words, edge: str, broken: _Broken | None = None
         for row, text in zip(texts, words.rows, strict=True):
             pieces = (escaped(one).replace(" ", "~") for one in _pieces(text[at]))
             row[at] = _HUNG + " ".join(pieces)
-    body = "\n".join(" & ".join(row) + r" \\" for row in texts)
+    end = _ROW_END_BESIDE_BROKEN if broken else r" \\"
+    body = "\n".join(" & ".join(row) + end for row in texts)
     return (
         f"% {escaped(title)}\n{_RULES}\\begin{{tabular}}{{{edge}{shape}{edge}}}\n\\toprule\n"
         f"{heads} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
@@ -191,6 +212,18 @@ def _without_last(words: _Words) -> _Words:
         rows=tuple(row[:-1] for row in words.rows),
         names=words.names[:-1],
     )
+
+
+def _laid_out(table: Table, width_mm: float | None, *, is_chosen: bool) -> _LaidOut:
+    words, left_out = _with_intervals_beside(table, _words(table)), []
+    if width_mm is None:
+        return _LaidOut(words, "", _MARGINS[0], None, ())
+    while (found := _fitting(words, width_mm)) is None:
+        if is_chosen or len(words.heads) == _FEWEST:
+            raise _too_wide(table, words, width_mm)
+        left_out.append(words.heads[-1])
+        words = _without_last(words)
+    return _LaidOut(words, *found, tuple(left_out))
 
 
 def _fitting(words: _Words, width_mm: float) -> tuple[str, float, _Broken | None] | None:
