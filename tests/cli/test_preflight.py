@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff import load
 from tests.cli.command import bakeoff
 from tests.needs import framework
+from tests.runs import RecordedCell, Recording, write_run
 
 STUDY = """
 title = "Small"
@@ -177,3 +179,38 @@ def test_a_setting_without_which_no_job_is_taken_is_not_blamed_on_others(
     told = bakeoff(*words, cwd=tmp_path, PATH=f"{tmp_path}:{os.environ['PATH']}")
     found = json.loads(told.stdout)["findings"]
     assert [one["check"] for one in found if one["level"] == "fault"] == faults
+
+
+def test_the_network_is_held_to_what_was_measured_of_it_last(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(
+        'title = "x"\n[matrix]\nworkload = "tinycnn"\nframework = "null"\n'
+        'strategy = "ddp"\nnodes = 2\n'
+    )
+
+    def told(claim: str) -> dict[str, str]:
+        lines = f'[network]\nfabric = "HDR"\nbandwidth = "{claim}"\nadapters = 2\n'
+        (tmp_path / "there.toml").write_text(f'title = "x"\nextends = "slurm-cluster"\n{lines}')
+        words = ("preflight", "study.toml", "--platform", "there.toml", "--json")
+        found = json.loads(bakeoff(*words, cwd=tmp_path).stdout)["findings"]
+        (network,) = (one for one in found if one["check"] == "network")
+        return dict(network)
+
+    never = told("1 kB/s")
+    assert (never["level"], never["remedy"].partition(":")[0]) == (
+        "unknown",
+        "bakeoff run network-check --platform there",
+    )
+    factors = {"nodes": 2, "message_bytes": 64 << 20, "strategy": "ddp"}
+    cell = RecordedCell("all-reduce", factors=factors, unit="bytes", parameters=None, macs=None)
+    write_run(tmp_path / "runs", (cell,), Recording(platform={"name": "there", "title": "x"}))
+    reached = load_rate(tmp_path / "runs" / Recording.name)
+    fine = told(f"{reached / 2:.0f} B/s")
+    assert (fine["level"], fine["seen"][:3]) == ("fine", "100")
+    assert "all-reduce of 64 MiB on 2 nodes" in fine["seen"]
+    assert told(f"{3 * reached:.0f} B/s")["level"] == "warning"
+
+
+def load_rate(run: Path) -> float:
+    (cell,) = load(run).cells
+    assert cell.rate is not None
+    return cell.rate.value

@@ -15,7 +15,7 @@ from harness.plan.duration import doubts, estimate
 from harness.plan.holes import grouped
 from harness.plan.plan import Plan
 from harness.ranks import nodes
-from harness.run.preflight import environments, machine, scheduler, storage, unrehearsed
+from harness.run.preflight import environments, machine, network, scheduler, storage, unrehearsed
 from harness.units import counted, listed
 
 
@@ -28,6 +28,7 @@ def examine(plan: Plan) -> tuple[DoctorFinding, ...]:
         *_plan(plan),
         *environments.look(plan),
         *storage.look(plan),
+        *network.look(plan),
         *_machine(plan),
     )
 
