@@ -292,24 +292,45 @@ def test_a_gpu_in_which_no_kernel_ran_tells_the_least_that_the_host_took() -> No
     assert "not known" in found.anatomy.of_device
 
 
-def test_a_gpu_s_gaps_are_told_by_what_it_waited_for() -> None:
+def on_gpu(**waited: float) -> Limit:
+    """Hold a cell to a GPU's trace: three fifths of the step are gaps, divided as told."""
     of = timed()
-    of = replace(of, factors={**of.factors, "device": "gpu"})
-    waited = [Operation("not launched yet", "", "", 9.0, 0.8)]
-    waited.append(Operation("launched and not begun", "", "", 9.0, 0.2))
-    found = traced({**KERNELS, ("conv1", "backward"): 0.25, ("", "host gaps"): 0.4})
-    parts = [
-        one if one.phase != "host gaps" else replace(one, operations=tuple(waited))
+    ran = {("conv1", "forward"): 0.1, ("conv1", "backward"): 0.25, ("", "update"): 0.05}
+    found = traced({**ran, ("", "host gaps"): 0.6})
+    whys = [Operation(name.replace("_", " "), "", "", 9.0, share) for name, share in waited.items()]
+    parts = (
+        one if one.phase != "host gaps" else replace(one, operations=tuple(whys))
         for one in found.parts
-    ]
-    body = held(of, replace(found, parts=tuple(parts))).anatomy
-    assert body.phases["host gaps"] == pytest.approx(0.4)
+    )
+    ceilings = (
+        replace(one, under=replace(one.under, device="gpu")) for one in (computing(0.1), MEMORY)
+    )
+    of = replace(of, factors={**of.factors, "device": "gpu"})
+    return held(of, replace(found, parts=tuple(parts)), *ceilings)
+
+
+def test_a_gpu_s_gaps_are_told_by_what_it_waited_for() -> None:
+    body = on_gpu(not_launched_yet=0.8, launched_and_not_begun=0.2).anatomy
+    assert body.phases["host gaps"] == pytest.approx(0.6)
     assert dict(body.idle) == {
-        "host gaps, not launched yet": pytest.approx(0.32),
-        "host gaps, launched and not begun": pytest.approx(0.08),
+        "host gaps, not launched yet": pytest.approx(0.48),
+        "host gaps, launched and not begun": pytest.approx(0.12),
     }
     assert not body.of_device
-    assert dict(held(timed(), found).anatomy.idle) == {"host gaps": pytest.approx(0.4)}
+    on_cpu = held(timed(), traced(RAN)).anatomy
+    assert dict(on_cpu.idle) == {"host gaps": pytest.approx(0.03)}
+
+
+def test_the_host_is_blamed_for_no_pause_of_a_device_s_own() -> None:
+    by_host = on_gpu(not_launched_yet=0.8, launched_and_not_begun=0.2)
+    assert (by_host.verdict, by_host.shares["host gaps"]) == ("host-bound", pytest.approx(0.48))
+    by_device = on_gpu(not_launched_yet=0.2, launched_and_not_begun=0.8)
+    assert by_device.verdict != "host-bound"
+    assert by_device.shares["host gaps"] == pytest.approx(0.12)
+    untold = on_gpu(launch_not_traced=1.0)
+    assert "host gaps" not in untold.shares
+    assert untold.unknown == pytest.approx(0.6)
+    assert any("launches were not traced" in one for one in untold.why_unknown)
 
 
 def test_kinds_of_operations_add_up_to_what_ran() -> None:

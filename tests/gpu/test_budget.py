@@ -8,9 +8,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.gpu import results
 from tests.gpu.answer import Answer, Unfinished
 from tests.gpu.day import Day
+from tests.gpu.steps import jobs
 from tests.gpu.table import Step
 
 ROOT = Path(__file__).parents[2]
@@ -59,3 +62,19 @@ def test_a_day_that_is_over_says_how_it_goes_on(tmp_path: Path) -> None:
     assert told.returncode == 1
     assert "doctor: not begun, as the day is over" in told.stderr
     assert "minutes are over: MINUTES=" in told.stderr
+
+
+def test_a_cell_that_was_worked_is_not_worked_again(tmp_path: Path) -> None:
+    day, cell = Day(sys.executable, tmp_path), {"key": "k"}
+    said = jobs.folder_of(day, cell, "windows") / "events.0.jsonl"
+    assert jobs.events_of(day, cell, "windows") is None
+    said.write_text('{"event":"window"}\n{"event":"fini')
+    assert jobs.events_of(day, cell, "windows") is None
+    said.write_text('{"event":"window"}\n{"event":"finished"}\n')
+    assert jobs.events_of(day, cell, "windows") == [{"event": "window"}, {"event": "finished"}]
+
+
+def test_a_cell_for_which_no_time_is_left_is_for_the_next_call(tmp_path: Path) -> None:
+    day = Day(sys.executable, tmp_path)
+    with pytest.raises(Unfinished, match="no time was left"):
+        jobs.work(day, {"key": "k"}, "windows", 0.0, {})

@@ -26,6 +26,7 @@ from harness.analysis.explain.step_shares import (
 from harness.analysis.scaling.gradient_exchange import ExchangePair
 from harness.store.record_readers.attribution import Attribution, Operation
 from harness.verdicts.results import CellResult
+from harness.worker.attribution.idle import LAUNCH_UNKNOWN, NOT_BEGUN
 
 WAITING, EXCHANGE, HOST, OTHER = "waiting for input", "exchange", "host gaps", "other"
 PHASES = (
@@ -94,6 +95,11 @@ class Anatomy:
         if divided:
             found = {**divided, **{name: one for name, one in found.items() if name != HOST}}
         return tuple(found.items())
+
+    @property
+    def not_by_host(self) -> tuple[float, float]:
+        """Give the shares of a device's gaps that no host made: its own, and of unknown cause."""
+        return self.gaps.get(NOT_BEGUN, 0.0), self.gaps.get(LAUNCH_UNKNOWN, 0.0)
 
     @property
     def of_device(self) -> str:

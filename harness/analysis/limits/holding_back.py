@@ -2,9 +2,9 @@
 
 A step is made of what its multiplications and its memory need at least at this machine's ceilings,
 what its operations take beyond that or without a processor, the gaps in which the host let nothing
-run, waiting for input and the exposed exchange of gradients. The largest of them names what holds
-the cell back, if it is more than a fifth of the step and no smaller than what is not known.
-Otherwise no single cause does.
+run, waiting for input and the exposed exchange of gradients. A device's own pauses are part of what
+its operations take. The largest of all names what holds the cell back, if it is more than a fifth
+of the step and no smaller than what is not known. Otherwise no single cause does.
 """
 
 from __future__ import annotations
@@ -96,6 +96,11 @@ def _limit(body: Anatomy, roof: Roof, least: Mapping[Key, Floor], by_ladder: str
     unknown = body.unknown
     why = [body.undivided] if body.undivided else []
     shares |= {name: body.phases[name] for name in (HOST, WAITING, EXCHANGE) if name in body.phases}
+    of_device, of_unknown = body.not_by_host
+    if HOST in shares:
+        shares[HOST] -= of_device + of_unknown
+    if of_unknown:
+        why.append("what the device waited for: the launches were not traced")
     if body.exchange_why:
         why.append(f"what the exchange of gradients costs: {body.exchange_why}")
     needed = {
@@ -109,7 +114,8 @@ def _limit(body: Anatomy, roof: Roof, least: Mapping[Key, Floor], by_ladder: str
         unknown -= sum(needed.values())
     else:
         needed, slow = _beside_what_ran(body, least)
-        ran = 1 - sum(shares.values()) - body.phases.get(OTHER, 0.0)
+        unknown += of_unknown
+        ran = 1 - sum(shares.values()) - of_unknown - body.phases.get(OTHER, 0.0)
         starved = _without_processor(body.cell, ran)
         shares[NO_PROCESSOR] = starved
         ran -= starved

@@ -5,7 +5,6 @@ The job is that of a run's ``attribution`` folder. A cell that was divided is no
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -98,18 +97,13 @@ def _figures(told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _told(day: Day, cell: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
     """Give what a cell's job said: now, or before."""
-    kept = jobs.folder_of(day, cell, _KIND) / "told.json"
-    if kept.is_file():
-        before: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
-        return before
-    if limit_s <= 0:
-        raise Unfinished("no time was left")
-    events = jobs.work(day, cell, _KIND, limit_s, {"purpose": "attribute", "trial": _KIND})
+    events = jobs.events_of(day, cell, _KIND)
+    if events is None:
+        changed = {"purpose": "attribute", "trial": _KIND}
+        events = jobs.work(day, cell, _KIND, limit_s, changed)
     head = next(one for one in events if one["event"] == _KIND)
     told = {name: head[name] for name in ("traced_by", "step_s", "untraced_s")}
-    told["parts"] = [one for one in events if one["event"] == "part"]
-    kept.write_text(json.dumps(told), encoding="utf-8")
-    return told
+    return {**told, "parts": [one for one in events if one["event"] == "part"]}
 
 
 def _heavy(workload: str) -> list[str]:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.worker.job import VERSION
-from tests.gpu.answer import Broken
+from tests.gpu.answer import Broken, Unfinished
 from tests.gpu.day import Day
 from tests.gpu.steps.cells import selection
+
+_EVENTS = "events.0.jsonl"
 
 
 def cells(day: Day, framework: str, changed: Mapping[str, object]) -> list[Mapping[str, Any]]:
@@ -31,18 +33,30 @@ def work(
     **variables: str,
 ) -> list[dict[str, Any]]:
     """Let a worker do a cell's job; give its events."""
+    if limit_s <= 0:
+        raise Unfinished("no time was left")
     folder = folder_of(day, cell, kind)
-    (folder / "events.0.jsonl").unlink(missing_ok=True)
+    (folder / _EVENTS).unlink(missing_ok=True)
     job = folder / "job.json"
     job.write_text(json.dumps({**_job(day, cell, folder), **changed}), encoding="utf-8")
     done = day.framework_python("-m", "harness.worker", str(job), limit_s=limit_s, **variables)
-    said = folder / "events.0.jsonl"
-    lines = said.read_text(encoding="utf-8").splitlines() if said.is_file() else []
-    events = [json.loads(line) for line in lines]
+    events = _events(folder)
     if done.code:
         failed = [one["message"].partition("\n")[0] for one in events if one["event"] == "failed"]
         raise Broken(failed[-1] if failed else done.last)
     return events
+
+
+def events_of(day: Day, cell: Mapping[str, Any], kind: str) -> list[dict[str, Any]] | None:
+    """Give the events of a job that ended well before; None for none."""
+    events = _events(folder_of(day, cell, kind))
+    return events if events and events[-1]["event"] == "finished" else None
+
+
+def _events(folder: Path) -> list[dict[str, Any]]:
+    said = folder / _EVENTS
+    lines = said.read_text(encoding="utf-8").splitlines() if said.is_file() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def folder_of(day: Day, cell: Mapping[str, Any], kind: str) -> Path:

@@ -49,9 +49,12 @@ def compare(day: Day, framework: str) -> Answer:
         label = cell["label"]
         try:
             windows, told = _work(day, cell, end - time.monotonic())
-        except (Broken, Unfinished) as why:
+        except Broken as why:
             faults.append(f"{label}: {why}")
             continue
+        except Unfinished as why:
+            done = f"{len(measured)} cells marked so far, the next call goes on"
+            raise Unfinished(f"{label}: {why}: {done}") from None
         words, wrong = judge(windows, told, is_judged=not day.is_dry)
         lines += [f"{label}: {word}" for word in words]
         faults += [f"{label}: {word}" for word in wrong]
@@ -101,12 +104,16 @@ def judge(
 
 
 def _work(day: Day, cell: Mapping[str, Any], limit_s: float) -> tuple[list[Window], dict[str, Any]]:
-    """Let a worker do a cell's job, marked; give its measured windows and the rest of the marks."""
+    """Let a worker do a cell's job, marked; give its measured windows and the rest of the marks.
+
+    A cell that was worked is not worked again.
+    """
     marks = jobs.folder_of(day, cell, "windows") / "marks.json"
-    marks.unlink(missing_ok=True)
-    named = {"MARKED_ADAPTER": cell["adapter_module"], "MARKED_FILE": str(marks)}
-    marking = {"adapter_module": "marked_adapter", "trial": "marked"}
-    events = jobs.work(day, cell, "windows", limit_s, marking, **named)
+    if not marks.is_file() or (events := jobs.events_of(day, cell, "windows")) is None:
+        marks.unlink(missing_ok=True)
+        named = {"MARKED_ADAPTER": cell["adapter_module"], "MARKED_FILE": str(marks)}
+        marking = {"adapter_module": "marked_adapter", "trial": "marked"}
+        events = jobs.work(day, cell, "windows", limit_s, marking, **named)
     told = json.loads(marks.read_text(encoding="utf-8"))
     marked = told.pop("windows")
     windows = [
