@@ -44,7 +44,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
             yield _chart(
                 f"step-time-{index}",
                 f"Step time of {ranking.workload}",
-                bars[:_MOST_BARS],
+                bars,
                 heading=ranking.workload,
                 note=_note(ranking, len(bars)),
             )
@@ -77,14 +77,16 @@ def _note(ranking: Ranking, bars: int) -> str:
     if sizes - {1}:
         sentences.append(f"Of means over up to {max(sizes)} steps, as steps are short.")
     if bars > _MOST_BARS:
-        sentences.append(f"The {_MOST_BARS} fastest of {bars} cells are drawn.")
+        fastest = f"The {_MOST_BARS} fastest of {bars} cells"
+        sentences.append(f"{fastest} are drawn, or of those that a filter leaves.")
     return " ".join(sentences)
 
 
 def _chart(name: str, title: str, bars: Sequence[_Bar], *, heading: str, note: str = "") -> Chart:
-    rows = tuple((cell, part, seconds) for cell, parts in bars for part, seconds in parts)
+    most = _MOST_BARS if len(bars) > _MOST_BARS else None
+    rows = tuple((cell, part, seconds) for cell, parts in bars[:most] for part, seconds in parts)
     table = Table(name, title, _COLUMNS, rows)
-    return Chart(Stacks(tuple(bars), "seconds"), table, heading, note)
+    return Chart(Stacks(tuple(bars), "seconds", most=most), table, heading, note)
 
 
 SECTION = Section("How long a step takes", 400, _blocks, contents="Step time")

@@ -21,7 +21,7 @@ from harness.verdicts.credibility.plausible import rate_in_words
 from harness.verdicts.results import CellResult, TrialResult
 
 _MOST_LISTED = 1500
-_MOST_DRAWN = 120
+_MOST_DRAWN = 180
 _COLUMNS = (
     Column("workload", "workload", "name"),
     Column("cell", "cell", "name"),

@@ -31,10 +31,26 @@
   // A row is of the cell that it is the place of, or that its name leads to.
   every('tr[id^="cell-"]').forEach((row) => { row.dataset.cell = row.id; });
   every('tr:not([data-cell]) a[href^="#cell-"]').forEach((link) => { link.closest('tr').dataset.cell = link.hash.slice(1); });
+  // Or that is called as its first column says, in full or without its workload.
+  const called = new Map();
+  ids.forEach((id) => called.set(nameOf(id), called.has(nameOf(id)) ? undefined : id));
+  const headed = (one) => one.closest('figure')?.querySelector('h3')?.textContent;
+  every('table.grid').forEach((table) => {
+    const heads = Array.from(table.tHead.rows[0].cells);
+    const at = heads.findIndex((head) => head.dataset.key === 'cell' && head.textContent === 'cell');
+    const of = heads.findIndex((head) => head.dataset.key === 'workload');
+    if (at < 0) return;
+    Array.from(table.tBodies[0].rows).filter((row) => !row.dataset.cell).forEach((row) => {
+      const name = row.cells[at].textContent;
+      const id = called.get(name) ?? called.get(`${row.cells[of]?.textContent ?? headed(table)} · ${name}`);
+      if (id) row.dataset.cell = id;
+    });
+  });
   const tables = new Map();
   every('tr[data-cell]').forEach((row) => {
     const table = row.closest('table');
-    tables.set(table, [...(tables.get(table) || []), row]);
+    if (!tables.has(table)) tables.set(table, []);
+    tables.get(table).push(row);
   });
   const filter = () => {
     const chosen = picks.filter(({ pick }) => pick.value);
@@ -49,7 +65,9 @@
     const rankings = every('section.ranking:not([hidden])');
     if (rankings.length && rankings.every((one) => one.firstElementChild.matches('.whole:not([open])'))) rankings[0].firstElementChild.open = true;
     const gone = new Set(ids.filter((id) => !left.has(id)).map(nameOf));
-    every('[data-bar]').forEach((shape) => shape.classList.toggle('faint', gone.has(shape.dataset.bar)));
+    window.bakeoff.choose((at) => left.has(ids[at]), (at) => nameOf(ids[at]));
+    every('[data-bar]').forEach((shape) => shape.classList.toggle('faint',
+      gone.has(shape.dataset.bar) || gone.has(`${headed(shape)} · ${shape.dataset.bar}`)));
     clear.hidden = left.size === ids.length;
     out.textContent = left.size === ids.length ? '' : `${left.size} of ${ids.length} cells`;
   };
@@ -87,7 +105,7 @@
     const why = [['.mark', 'equivalence'], ['.word', 'why']].map(([at, head]) => [head, row.querySelector(at)?.title]);
     return list([...facts(row).slice(1), ...why.filter(([, text]) => text)]);
   };
-  const copied = (table, texts) => {
+  const copied = (table, texts, label) => {
     const made = make('table', undefined, { class: 'grid' });
     const top = made.createTHead().insertRow();
     const kept = table[0].map((_, at) => at).filter((at) => texts.some((row) => !UNKNOWN.has(row[at])));
@@ -97,7 +115,7 @@
       const line = body.insertRow();
       kept.forEach((at) => line.append(make('td', row[at], row[at]?.length > 40 ? { class: 'long' } : {})));
     });
-    const scroll = make('div', undefined, { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table' });
+    const scroll = make('div', undefined, { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label });
     scroll.append(made);
     return scroll;
   };
@@ -157,7 +175,7 @@
       if (own.length === 1) parts.push(list(facts(own[0])));
       if (own.length > 1) {
         const byTable = Map.groupBy ? Map.groupBy(own, (row) => row.closest('table')) : new Map([[own[0].closest('table'), own]]);
-        byTable.forEach((rows) => parts.push(copied([heads(rows[0])], rows.map((row) => Array.from(row.cells, words)))));
+        byTable.forEach((rows) => parts.push(copied([heads(rows[0])], rows.map((row) => Array.from(row.cells, words)), rows[0].closest('table').caption.textContent)));
       }
     });
     const raw = place(id)?.querySelector('a[href]:not([href^="#"])');
@@ -180,7 +198,7 @@
     const [a, b] = [one, two].map((id) => new Map(place(id) ? facts(place(id)) : []));
     const differing = [...new Set([...a.keys(), ...b.keys()])].filter((key) => !key.startsWith('raw data') && a.get(key) !== b.get(key))
       .map((key) => [key, a.get(key) || '–', b.get(key) || '–']);
-    const parts = [make('p', verdict(one, two)), make('h3', 'In what they differ'), copied([['', nameOf(one), nameOf(two)]], differing), make('h3', 'Why')];
+    const parts = [make('p', verdict(one, two)), make('h3', 'In what they differ'), copied([['', nameOf(one), nameOf(two)]], differing, 'In what they differ'), make('h3', 'Why')];
     const names = [nameOf(one), nameOf(two)];
     const why = every('#why h3').find((head) => [names, [...names].reverse()].some(([x, y]) => words(head) === `${x} and ${y}`));
     if (why) {

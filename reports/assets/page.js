@@ -149,6 +149,7 @@
   };
   const finish = (svg) => {
     const { x, y, width, height } = svg.viewBox.baseVal;
+    every('[hidden]', svg).forEach((shape) => shape.remove());
     Object.entries({ xmlns: SVG, width, height }).forEach(([key, value]) => svg.setAttribute(key, value));
     inline(svg);
     svg.prepend(make('rect', { x, y, width, height, fill: '#fff' }));
@@ -175,6 +176,7 @@
         if (!drawn || !picture) return;
         const group = make('g', { transform: `translate(${left} ${i * 30 + 20})` });
         group.append(...picture.cloneNode(true).childNodes);
+        every('circle', group).forEach((dot) => Object.entries({ cy: 12, r: 4 }).forEach(([key, value]) => dot.setAttribute(key, value)));
         every('*', group).forEach((shape) => Array.from(shape.attributes).forEach(({ name, value }) =>
           value.endsWith('%') && shape.setAttribute(name, (parseFloat(value) / 100 * DRAWN).toFixed(1))));
         svg.append(group);
@@ -190,7 +192,7 @@
   every('[data-svg]').forEach((b) => b.addEventListener('click', () =>
     save(`${b.dataset.svg}.svg`, 'image/svg+xml', finish(named('svg', b.dataset.svg).cloneNode(true)))));
 
-  window.bakeoff = { every, fold, show, options, save };
+  window.bakeoff = { every, fold, show, options, save, make };
   // A link to what is folded unfolds it, also the second time.
   const reveal = (hash) => {
     const target = document.getElementById(decodeURIComponent(hash.slice(1)));

@@ -9,6 +9,7 @@ from harness.verdicts.results import Estimate
 from reports.charts.svg import element
 
 _HEIGHT = 22.0
+"""As the page's style has it."""
 
 
 def _percent(value: float, top: float) -> str:
@@ -39,9 +40,7 @@ def bar(rate: Estimate, *, top: float, colour: int, faint: bool = False) -> str:
             element("line", class_="halo", x1=low, x2=high, y1=middle, y2=middle),
             element("g", "".join(lines), class_="whisker"),
         ]
-    return (
-        f'<svg class="chart bar" height="{_HEIGHT:.0f}" aria-hidden="true">{"".join(drawn)}</svg>'
-    )
+    return f'<svg class="chart bar" aria-hidden="true">{"".join(drawn)}</svg>'
 
 
 def top_of(rates: list[Estimate]) -> float:

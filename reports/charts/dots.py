@@ -18,7 +18,6 @@ from harness.store.layout import PILOT
 from harness.verdicts.results import Estimate, TrialResult
 from reports.charts.svg import Scale, element
 
-_HEIGHT = 24
 _LEAST_REACH = 0.005
 _WIDE = 4.0
 """From this factor between the ends on, an axis of rates is logarithmic."""
@@ -90,7 +89,7 @@ def _title(trial: TrialResult, why: str) -> str:
 def dots(
     trials: Sequence[tuple[TrialResult, str]], rate: Estimate | None, *, axes: Axes, colour: int
 ) -> str:
-    """Draw trials and their rate, its interval as a band."""
+    """Draw trials and their rate, its interval as a band; the page's style sizes dots."""
     known = [trial.rate for trial, _ in trials if trial.rate is not None]
     center = rate.value if rate else (sorted(known)[len(known) // 2] if known else 0.0)
     drawn = [element("line", class_="grid", x1="0", x2="100%", y1=12.0, y2=12.0)]
@@ -114,13 +113,13 @@ def dots(
         other = f"{axes.relative(trial.rate, center):.1f}%"
         title = f"<title>{escape(_title(trial, why))}</title>"
         if trial.counted:
-            shape = f'<circle cx="{here}" cy="12" r="4"'
+            shape = f'<circle cx="{here}"'
             counted.append(f'{shape} data-other="{other}">{title}</circle>')
         else:
             shape = f'<text class="cross" x="{here}" y="17" data-other="{other}"'
             crossed.append(f"{shape}>×{title}</text>")
     drawn += (element("g", "".join(counted), class_=f"s{colour}"), *crossed)
-    return f'<svg class="chart bar" height="{_HEIGHT}" aria-hidden="true">{"".join(drawn)}</svg>'
+    return f'<svg class="chart bar" aria-hidden="true">{"".join(drawn)}</svg>'
 
 
 def _span(ends: Sequence[float]) -> tuple[str, str]:

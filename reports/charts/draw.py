@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from harness.analysis.tables import Column, shown
 from harness.sections.contract.blocks import (
@@ -26,18 +27,19 @@ from reports.charts.stacks import stacks
 from reports.charts.waterfall import waterfall
 
 
+def amount(of: Stacks, value: float) -> str:
+    """Say how much a bar or a part of it is."""
+    return f"{shown(Column('', '', of.kind), value)} {of.unit}".rstrip()
+
+
 def draw(chart: Chart, colours: Mapping[str, int], *, narrow: bool = False) -> str:
     """Draw a chart for a wide page or for a phone, cells in the colours of their page."""
     title = chart.table.title
     name = f"{chart.table.name}-narrow" if narrow else chart.table.name
     match chart.drawing:
-        case Stacks(bars, kind, unit):
-            column = Column("", "", kind)
-
-            def said(amount: float) -> str:
-                return f"{shown(column, amount)} {unit}".rstrip()
-
-            return stacks(bars, name=name, label=title, shown=said, narrow=narrow)
+        case Stacks(bars, most=most):
+            said = partial(amount, chart.drawing)
+            return stacks(bars, name=name, label=title, shown=said, most=most, narrow=narrow)
         case Curves(curves, counts):
             return lines(curves, colours, counts=counts, name=name, title=title, narrow=narrow)
         case Rungs(steps):

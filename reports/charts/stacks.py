@@ -21,15 +21,18 @@ def stacks(
     name: str,
     label: str,
     shown: Callable[[float], str],
+    most: int | None = None,
     narrow: bool = False,
 ) -> str:
-    """Draw all bars on one axis; the same part has the same colour everywhere.
+    """Draw bars on one axis; the same part has the same colour everywhere.
 
+    Only the first are drawn where there may be ``most``, with room for the names of all.
     A narrow chart has each bar's name above it instead of beside it.
     """
     left = max(_LEFT, min(_MOST_LEFT, 8 + _LETTER * max(len(title) for title, _ in bars)))
     width, begin, tall = (_NARROW, 0.0, _TALL) if narrow else (_WIDTH, left, _ROW)
     parts = list(dict.fromkeys(part for _, pieces in bars for part, _ in pieces))
+    bars = bars[:most]
     longest = max(sum(amount for _, amount in pieces) for _, pieces in bars) or 1.0
     scale = (width - begin - _RIGHT) / longest
     drawn, at, line = [], begin, 0.0

@@ -22,8 +22,8 @@ from harness.sections.contract.blocks import (
     walk,
 )
 from harness.sections.contract.section import Made
-from reports.charts.draw import draw
-from reports.page.cell_places import CellPlaces
+from reports.charts.draw import amount, draw
+from reports.page.cell_places import CellPlaces, in_page
 from reports.page.folding import FIRST, is_folded
 from reports.page.grid import Grid, grid
 from reports.page.links import Links
@@ -47,6 +47,8 @@ class Figure:
     grid: Grid | None
     packed: str
     """The numbers to zoom into, for the browser to unpack; empty where there are none."""
+    bars: str
+    """All bars where only the first are drawn, for the browser to draw others; else empty."""
     raw: str
     """Where its raw readings lie, from the page; empty where they were not written beside it."""
 
@@ -104,9 +106,12 @@ def _begun(block: Block) -> Iterator[Block]:
             first = _FIRST_SENTENCES if block.is_prose else FIRST
             yield replace(block, items=items[:first])
             yield Fold(f"{len(items) - first} more", (replace(block, items=items[first:]),))
-        case Chart(Stacks() as whole) if is_folded(len(whole.bars)):
-            told = f"The first {FIRST} of {len(whole.bars)} cells are drawn; the table has all."
-            drawn = replace(whole, bars=whole.bars[:FIRST])
+        case Chart(Stacks(most=None) as whole) if is_folded(len(whole.bars)):
+            told = (
+                f"The first {FIRST} of {len(whole.bars)} cells are drawn, or of those that a filter"
+                " leaves; the table has all."
+            )
+            drawn = replace(whole, most=FIRST)
             yield replace(block, drawing=drawn, note=f"{block.note} {told}".strip())
         case _:
             yield block
@@ -151,5 +156,27 @@ def _figure(chart: Chart, canvas: Canvas) -> Figure:
         narrow=draw(chart, canvas.colours, narrow=True),
         grid=grid(chart.table),
         packed=canvas.packed.get(name, ""),
+        bars=_bars(chart, canvas.places),
         raw=canvas.raw.get(name, ""),
     )
+
+
+def _bars(chart: Chart, places: CellPlaces) -> str:
+    """Give each bar as its cell's place among all, its length in words, and its parts."""
+    match chart.drawing:
+        case Stacks(bars=bars, most=int()) as whole:
+            parts = list(dict.fromkeys(part for _, pieces in bars for part, _ in pieces))
+            cells = [places.place_of(name, chart.heading) for name, _ in bars]
+            if None in cells:  # one that is called otherwise than its cell
+                return ""
+            told = [
+                [
+                    cell,
+                    amount(whole, sum(length for _, length in pieces)),
+                    *(float(f"{dict(pieces).get(part, 0.0):.4g}") for part in parts),
+                ]
+                for cell, (_, pieces) in zip(cells, bars, strict=True)
+            ]
+            said = {"under": chart.heading, "parts": parts, "bars": told}
+            return in_page(said)
+    return ""

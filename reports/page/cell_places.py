@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ class CellPlaces:
     """The anchors of a page's cells, by run and key, and all of them as data for the browser."""
 
     anchors: Mapping[tuple[str, str], str]
+    places: Mapping[str, int]
+    """Of each name that is one cell's alone, where that stands among all."""
     data: str
     """JSON that may stand within HTML."""
 
@@ -30,12 +33,24 @@ class CellPlaces:
             (cell.run, cell.key): _anchor(cell.key, runs.get(cell.run, 0), len(runs) > 1)
             for cell in results.cells
         }
-        return cls(anchors, _data(results, anchors))
+        called = [results.names[cell.run, cell.key] for cell in results.cells]
+        count = Counter(called)
+        places = {name: at for at, name in enumerate(called) if count[name] == 1}
+        return cls(anchors, places, _data(results, anchors))
+
+    def place_of(self, name: str, workload: str) -> int | None:
+        """Find the one cell of that name, alone or below its workload's; None if none is."""
+        return self.places.get(name, self.places.get(f"{workload} · {name}"))
 
     def of_path(self, path: str) -> str:
         """Give the anchor of the cell whose raw data lie there; empty where none does."""
         run, _, place = path.rpartition("/cells/")
         return self.anchors.get((run, place.split("/")[0]), "")
+
+
+def in_page(told: object) -> str:
+    """Write JSON that may stand within HTML."""
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _anchor(key: str, run: int, are_several: bool) -> str:
@@ -71,7 +86,7 @@ def _data(results: Results, anchors: Mapping[tuple[str, str], str]) -> str:
         "cells": cells,
         "runs": [[run.name, run_again(run)] for run in results.runs],
     }
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return in_page(told)
 
 
 def _said(cell: CellResult, name: str) -> str:

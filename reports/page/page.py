@@ -109,7 +109,7 @@ class _Inline:
 def _inline(*, zoom: bool, printed: str) -> _Inline:
     styles = [("page-style", _asset("page.css")), ("chart-style", _asset("chart.css"))]
     styles.append(("print-style", printed))
-    scripts = [_script("page.js"), _script("cells.js"), _script("columns.js")]
+    scripts = [_script("page.js"), _script("bars.js"), _script("cells.js"), _script("columns.js")]
     if zoom:
         styles.append(("zoom-style", _asset("uplot/uPlot.min.css")))
         scripts += [_asset("uplot/uPlot.iife.min.js"), _script("timelines.js")]

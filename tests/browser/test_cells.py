@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from reports.page.page import render
@@ -54,6 +56,72 @@ def test_a_filter_on_a_folded_ranking_shows_the_first_of_what_is_left(visit):
     assert page.locator("#ranking .more").inner_text() == "20 more cells"
     names = page.locator("#ranking tbody tr:visible th").all_inner_texts()
     assert all("fw1" in name and "fp32" in name for name in names)
+
+
+def drawn(page, section: str) -> list[str]:
+    """Name the bars that a section's chart shows, from the top."""
+    bars = page.locator(f"#{section} .wide [data-bar]:visible")
+    return bars.locator("text:first-child").all_text_contents()
+
+
+def test_a_filter_draws_the_first_bars_of_what_it_leaves(visit):
+    page = visit(LARGE["divided"]()).page
+    for section in ("limits", "step-time", "anatomy", "energy"):
+        page.locator(f"#{section} > details > summary").click()
+    before = {name: drawn(page, name) for name in ("limits", "step-time", "anatomy", "energy")}
+    assert {name: len(bars) for name, bars in before.items()} == {
+        "limits": 10,
+        "step-time": 12,
+        "anatomy": 10,
+        "energy": 10,
+    }
+    assert not any("fp32" in bar for bars in before.values() for bar in bars)
+    choose(page, "precision", "fp32")
+    for section, bars in before.items():
+        now = drawn(page, section)
+        assert len(now) == len(bars)
+        assert all("fp32" in name for name in now)
+        assert page.locator(f"#{section} .faint").count() == 0
+    rows = page.locator("#anatomy [data-name=anatomy] tbody tr:not([hidden]) td:first-child")
+    assert all("fp32" in name for name in rows.all_text_contents())
+    page.locator("#filters").get_by_role("button", name="All cells").click()
+    assert {name: drawn(page, name) for name in before} == before
+
+
+def test_a_bar_drawn_for_a_filter_says_what_the_table_says(visit):
+    page = visit(LARGE["divided"]()).page
+    page.locator("#anatomy > details > summary").click()
+    choose(page, "framework", "fw2")
+    bar = page.locator("#anatomy .wide [data-bar]").first
+    parts = [float(one.get_attribute("width")) for one in bar.locator("rect").all()]
+    name = bar.get_attribute("data-bar")
+    rows = page.locator("#anatomy [data-name=anatomy] tbody tr").filter(has_text=name).all()
+    shares = [float(one.locator("td").nth(2).get_attribute("data-v")) for one in rows]
+    assert [part / sum(parts) for part in parts] == pytest.approx(shares, abs=0.01)
+    narrow = page.locator("#anatomy .narrow [data-bar]").first
+    assert narrow.get_attribute("data-bar") == name
+
+
+def test_fewer_cells_than_bars_leave_the_rest_away_also_where_they_are_saved(visit):
+    page = visit(LARGE["divided"]()).page
+    page.locator("#energy > details > summary").click()
+    for factor, value in (("precision", "fp32"), ("framework", "fw1"), ("batch", "batch 8")):
+        choose(page, factor, value)
+    assert len(drawn(page, "energy")) == 6
+    with page.expect_download() as waiting:
+        page.locator("#energy [data-svg]").click()
+    saved = Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert saved.count("data-bar=") == 6
+
+
+def test_bars_of_one_of_several_workloads_are_those_that_a_filter_leaves(visit):
+    page = visit(LARGE["workloads"]()).page
+    page.locator("#step-time > details > summary").click()
+    choose(page, "workload", "alexnet")
+    bars = page.locator("#step-time figure").nth(1).locator(".wide [data-bar]:visible")
+    assert bars.count() == 12
+    assert bars.first.locator("text").first.text_content() == "fw0 · bf16 · batch 16 · 2 threads"
+    assert page.locator("#step-time figure").first.locator("[data-bar]:visible").count() == 0
 
 
 def test_a_filter_unfolds_the_ranking_that_it_leaves(visit):

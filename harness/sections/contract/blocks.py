@@ -61,6 +61,8 @@ class Stacks:
     kind: str = "number"
     """As of a column."""
     unit: str = ""
+    most: int | None = None
+    """So many are drawn, the first or those that a reader chooses; all where this is None."""
 
 
 @dataclass(frozen=True)
