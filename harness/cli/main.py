@@ -74,6 +74,9 @@ VERBS = {
 
 
 _SET_TRIALS = "--set measure.trials=N"
+_PLAN = "bakeoff plan STUDY, which touches nothing"
+_RETRY = "bakeoff resume RUN --retry-failed"
+_LIST = "a list: --set 'matrix.batch=[8, 16]'"
 _HABITS = {
     "--trials": _SET_TRIALS,
     "-n": _SET_TRIALS,
@@ -86,14 +89,33 @@ _HABITS = {
     "--batch": "--only batch=N",
     "--device": "--only device=gpu, or --set matrix.device=gpu for what the study has not",
     "-k": "--only FACTOR=VALUE",
-    "-o": "--output FILE, of report, export and collect",
-    "--dry-run": "bakeoff plan STUDY, which touches nothing",
+    "-o": "--output FILE, of report, export and collect, or --json",
+    "--output": "--json, or bakeoff export RUN --to FORMAT --output FILE",
+    "--dry-run": _PLAN,
+    "--collect-only": _PLAN,
+    "--co": _PLAN,
+    "--lf": _RETRY,
+    "--last-failed": _RETRY,
+    "--min-runs": _SET_TRIALS,
+    "--max-runs": _SET_TRIALS,
+    "--seed": "--set measure.seed=N",
+    "-L": _LIST,
+    "-P": _LIST,
+    "--parameter-list": _LIST,
+    "--parameter-scan": _LIST,
+    "--gpu": "--only device=gpu, or --set matrix.device=gpu for what the study has not",
+    "-f": "the file alone: bakeoff run FILE",
     "--format": "--json, or bakeoff export RUN --to FORMAT",
     "--export-json": "bakeoff export RUN --to json",
+    "--export-csv": "bakeoff export RUN --to csv",
+    "--export-markdown": "bakeoff export RUN --to markdown",
     "--watch": "bakeoff watch RUN",
     "--threshold": '--fail-if "slower > 3 %", of bakeoff compare',
     "get": "bakeoff list runs, or bakeoff status RUN",
     "describe": "bakeoff show RUN, or bakeoff status RUN",
+    "apply": "bakeoff run STUDY",
+    "delete": "rm -r runs/NAME, as all of a run lies in its folder",
+    "top": "bakeoff watch RUN",
     "logs": "bakeoff watch RUN; what ranks printed is in RUN/cells/*/trial-*/rank.*.out and .err",
 }
 """Options and verbs of pytest, kubectl, hyperfine and the like, and what does the same here."""

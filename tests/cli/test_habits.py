@@ -29,13 +29,23 @@ from tests.cli.command import bakeoff
             ("run", "quickstart", "--device", "cuda"),
             "Use --only device=gpu, or --set matrix.device",
         ),
+        (("run", "quickstart", "--collect-only"), "Use bakeoff plan STUDY, which touches nothing."),
+        (("run", "quickstart", "--lf"), "Use bakeoff resume RUN --retry-failed."),
+        (("show", "latest", "-o", "json"), "collect, or --json."),
+        (("show", "latest", "--output", "t.md"), "Use --json, or bakeoff export RUN --to FORMAT"),
+        (("show", "latest", "--export-markdown", "t.md"), "Use bakeoff export RUN --to markdown."),
+        (("run", "quickstart", "--min-runs", "3"), "Use --set measure.trials=N."),
+        (("run", "quickstart", "--seed", "3"), "Use --set measure.seed=N."),
+        (("run", "quickstart", "-P", "batch", "8", "16"), "Use a list: --set 'matrix.batch=[8, 1"),
+        (("run", "-f", "quickstart"), "Use the file alone: bakeoff run FILE."),
         (("compare", "one", "--threshold", "5%"), 'Use --fail-if "slower > 3 %", of bakeoff comp'),
     ],
 )
 def test_an_option_of_other_programs_is_answered_with_ours(words, hint, tmp_path):
     ended = bakeoff(*words, cwd=tmp_path)
     assert ended.returncode == 2
-    assert f"No such option '{words[2].partition('=')[0]}'" in ended.stderr
+    option = next(word for word in words if word.startswith("-")).partition("=")[0]
+    assert f"No such option '{option}'" in ended.stderr
     assert hint in ended.stderr
 
 
@@ -58,6 +68,8 @@ def test_what_is_missing_is_said_with_where_to_find_one(words, hint, tmp_path):
     [
         ("get", "Use bakeoff list runs, or bakeoff status RUN."),
         ("describe", "Use bakeoff show RUN, or bakeoff status RUN."),
+        ("delete", "Use rm -r runs/NAME, as all of a run lies in its folder."),
+        ("apply", "Use bakeoff run STUDY."),
         ("logs", "Use bakeoff watch RUN; what ranks printed is in RUN/cells/"),
     ],
 )
