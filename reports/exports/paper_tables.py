@@ -11,6 +11,7 @@ _TELLING = {
     "cells": "workload cell unit rate rate_interval trials p50_s p95_s peak_rss_bytes gate",
     "scaling": "workload cell batch devices unit rate efficiency efficiency_interval trials "
     "node_hours_per_epoch",
+    "limits": "cell cause share seconds",
     "why": "part difference_ms interval_ms share slower_s faster_s",
 }
 _IN_WORDS = frozenset({"workload", "unit", "batch", "trials", "level"})

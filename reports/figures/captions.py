@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness import units
 from harness.analysis.context.interval_words import in_words
 from harness.analysis.context.machine_words import header
 from harness.analysis.results import Results
@@ -23,9 +24,8 @@ def _trials(results: Results) -> str:
     counts = sorted({cell.rate.n for cell in results.cells if cell.rate})
     if not counts:
         return ""
-    return (
-        f"n = {counts[0]}" + (f" to {counts[-1]}" if len(counts) > 1 else "") + " trials per cell"
-    )
+    trials = units.counted(counts[-1], "trial")
+    return f"n = {f'{counts[0]} to ' if len(counts) > 1 else ''}{trials} per cell"
 
 
 def ratios(results: Results) -> str:

@@ -15,7 +15,7 @@ from PIL import Image
 
 from harness.analysis.evidence import Evidence, Recordings
 from harness.analysis.scaling.scaling import scaling
-from harness.analysis.tables import Column, Table
+from harness.analysis.tables import Column, Table, selected
 from harness.cli.verbs.export import command as export
 from harness.errors import UsageError
 from harness.sections.cells import cells
@@ -217,6 +217,38 @@ def test_the_caption_of_ratios_names_the_reference_and_how_surely_they_hold():
     assert "Reference" not in caption(samples.demo(), "Every trial")
 
 
+def _held_back() -> Table:
+    """What holds cells with long names back, as a run on several nodes has them."""
+    columns = [
+        ("cell", "cell", "name"),
+        ("verdict", "held back by", "text"),
+        ("cause", "part of the step", "text"),
+        ("share", "of the step", "share"),
+        ("seconds", "time", "seconds"),
+    ]
+    places = ("within a node", "over nodes, 1 a node")
+    rows = tuple(
+        (f"tensorflow · multiworker · cpu · batch 16 · {place}", "kernel-bound", cause, 0.5, 0.0042)
+        for place in places
+        for cause in ("operations beyond what is needed", "computing")
+    )
+    return Table("limits", "What holds each cell back", tuple(Column(*c) for c in columns), rows)
+
+
+def test_two_columns_of_words_are_broken_before_numbers_are_left_out(tmp_path: Path):
+    told = _table(_held_back(), samples.demo(), 82.0)
+    assert "cell & part of the step & of the step & time" in told
+    assert "left out" not in told
+    assert re.search(r"@\{\}p\{\d+mm\}p\{\d+mm\}rr@\{\}", told), told
+    _compile(2, told, tmp_path)
+
+
+@pytest.mark.parametrize("width_mm", [46.0, 48.0, 50.0, 60.0, 70.0])
+def test_the_second_line_of_a_broken_name_has_room_for_its_indent(width_mm, tmp_path: Path):
+    table = selected(_held_back(), ["cell", "share"])
+    _compile(2, latex.of_captioned(table, "What holds each cell back.", width_mm), tmp_path)
+
+
 def test_every_cell_keeps_its_rate_in_a_column_of_a_paper():
     told = _table(cells(samples.demo(), {}), samples.demo(), COLUMN_MM)
     head = next(line for line in told.splitlines() if line.startswith("workload &"))
@@ -317,6 +349,15 @@ def test_a_machine_of_which_nothing_was_seen_is_told_by_its_title(recorded: Path
 def test_a_table_says_efficiency_to_the_tenth_as_the_sentence_does():
     told = _table(scaling(samples.scaled()), samples.scaled(), PAGE_MM)
     assert re.search(r"\d\d\.\d \\% \{\[\}\d\d\.\d \\%, \d\d\.\d \\%", told), told
+
+
+def test_the_methods_tell_trials_without_a_number_from_rejected_ones():
+    told = samples.demo()
+    first, *others = told.cells
+    cut = dataclasses.replace(first.trials[0], counted=False, outcome="timeout", verdict=None)
+    cells = (dataclasses.replace(first, trials=(cut, *first.trials[1:])), *others)
+    said = methods.of_results(dataclasses.replace(told, cells=cells))
+    assert "41 of 43 trials count; ended without a number: 1 timeout; rejected by rule: 1 c" in said
 
 
 def test_spans_are_told_as_a_run_records_them():

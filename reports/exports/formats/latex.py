@@ -49,7 +49,8 @@ _TOGETHER = 20
 """So many letters between two dots of a name stay on one line."""
 _SLIM, _BROAD = frozenset(" iljtfr.,:;'|!()[]"), frozenset("mwMW×−≡≈≠%")
 _LEFT = ("text", "name", "long", "path", "flag")
-_NAMES = ("name", "long")
+_NAMES = ("name", "long", "text")
+_HANG_PT = 10.0
 _HUNG = r"\raggedright\hangindent=1em "
 """How a broken name stands: no wider gaps, and its second line set in."""
 _ROW_END_BESIDE_BROKEN = r" \tabularnewline"
@@ -72,8 +73,8 @@ def escaped(text: str) -> str:
     return "".join(written)
 
 
-_Broken = tuple[int, int]
-"""Which column is broken into lines, and into how many millimetres."""
+_Broken = dict[int, int]
+"""Which columns are broken into lines, and each into how many millimetres."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +95,13 @@ class _LaidOut:
     words: _Words
     size: str
     margins: float
-    broken: _Broken | None
+    broken: _Broken
     left_out: tuple[str, ...]
 
 
 def of_table(table: Table) -> str:
     """Write a tabular that compiles with nothing but LaTeX itself."""
-    return _tabular(table.title, _words(table), "")
+    return _tabular(table.title, _words(table), "", {})
 
 
 def of_captioned(
@@ -124,11 +125,11 @@ def of_captioned(
 def height_mm(table: Table, width_mm: float | None, *, is_chosen: bool) -> float:
     """Estimate how tall the rows of such a float are."""
     laid = _laid_out(table, width_mm, is_chosen=is_chosen)
-    lines = len(laid.words.rows)
-    if laid.broken:
-        at, wide_mm = laid.broken
-        room = wide_mm * _PT_PER_MM / _SIZES[laid.size]
-        lines = sum(max(1, ceil(_width(row[at]) / room)) for row in laid.words.rows)
+    room = {at: mm * _PT_PER_MM / _SIZES[laid.size] for at, mm in laid.broken.items()}
+    lines = sum(
+        max((ceil(_width(row[at]) / wide) for at, wide in room.items()), default=1)
+        for row in laid.words.rows
+    )
     return lines * _LINES_PT[laid.size] / _PT_PER_MM
 
 
@@ -176,18 +177,18 @@ def _with_intervals_beside(table: Table, words: _Words) -> _Words:
     )
 
 
-def _tabular(title: str, words: _Words, edge: str, broken: _Broken | None = None) -> str:
+def _tabular(title: str, words: _Words, edge: str, broken: _Broken) -> str:
     heads = " & ".join(map(escaped, words.heads))
     texts = [list(map(escaped, row)) for row in words.rows]
-    shape = words.shape
-    if broken:
-        at, wide_mm = broken
-        shape = f"{shape[:at]}p{{{wide_mm:g}mm}}{shape[at + 1 :]}"
+    shapes = list(words.shape)
+    for at, wide_mm in broken.items():
+        shapes[at] = f"p{{{wide_mm}mm}}"
         for row, text in zip(texts, words.rows, strict=True):
             pieces = (escaped(one).replace(" ", "~") for one in _pieces(text[at]))
             row[at] = _HUNG + " ".join(pieces)
     end = _ROW_END_BESIDE_BROKEN if broken else r" \\"
     body = "\n".join(" & ".join(row) + end for row in texts)
+    shape = "".join(shapes)
     return (
         f"% {escaped(title)}\n{_RULES}\\begin{{tabular}}{{{edge}{shape}{edge}}}\n\\toprule\n"
         f"{heads} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
@@ -217,7 +218,7 @@ def _without_last(words: _Words) -> _Words:
 def _laid_out(table: Table, width_mm: float | None, *, is_chosen: bool) -> _LaidOut:
     words, left_out = _with_intervals_beside(table, _words(table)), []
     if width_mm is None:
-        return _LaidOut(words, "", _MARGINS[0], None, ())
+        return _LaidOut(words, "", _MARGINS[0], {}, ())
     while (found := _fitting(words, width_mm)) is None:
         if is_chosen or len(words.heads) == _FEWEST:
             raise _too_wide(table, words, width_mm)
@@ -226,27 +227,37 @@ def _laid_out(table: Table, width_mm: float | None, *, is_chosen: bool) -> _Laid
     return _LaidOut(words, *found, tuple(left_out))
 
 
-def _fitting(words: _Words, width_mm: float) -> tuple[str, float, _Broken | None] | None:
-    """Choose the largest size at which all columns fit, or at which they do with broken names."""
+def _fitting(words: _Words, width_mm: float) -> tuple[str, float, _Broken] | None:
+    """Choose the largest size at which all columns fit, with as few broken ones as can be."""
     sizes = [(size, scale, margins) for size, scale in _SIZES.items() for margins in _MARGINS]
-    for size, scale, margins in sizes:
-        if _needed(words, scale, margins) <= width_mm:
-            return size, margins, None
-    named = {
-        at: [row[at] for row in words.rows] for at, is_name in enumerate(words.names) if is_name
-    }
-    if not named:
-        return None
-    at = max(named, key=lambda one: max(map(_width, named[one])))
-    pieces = [piece for name in (words.heads[at], *named[at]) for piece in _pieces(name)]
-    for size, scale, margins in sizes:
-        widest, longest = (
-            max(map(_width, some)) * scale / _PT_PER_MM for some in (named[at], pieces)
-        )
-        room = width_mm - (_needed(words, scale, margins) - widest)
-        if room >= max(_LEAST_NAME_MM, longest):
-            return size, margins, (at, floor(room))
+    named = [at for at, is_name in enumerate(words.names) if is_name]
+    named.sort(key=lambda at: -max(_width(row[at]) for row in words.rows))
+    for count in range(len(named) + 1):
+        for size, scale, margins in sizes:
+            room_mm = width_mm - _needed(words, scale, margins)
+            broken = _broken(words, named[:count], scale / _PT_PER_MM, room_mm)
+            if broken is not None:
+                return size, margins, broken
     return None
+
+
+def _broken(
+    words: _Words, columns: Sequence[int], mm_per_pt: float, room_mm: float
+) -> _Broken | None:
+    """Give each column to break its width, if they fit: what it needs, and its part of the rest."""
+    wide, least = {}, {}
+    for at in columns:
+        texts = [words.heads[at], *(row[at] for row in words.rows)]
+        pieces = [piece for text in texts for piece in _pieces(text)]
+        wide[at] = max(map(_width, texts)) * mm_per_pt
+        longest = (max(map(_width, pieces)) + _HANG_PT) * mm_per_pt
+        least[at] = min(wide[at], max(_LEAST_NAME_MM, longest))
+    room = room_mm + sum(wide.values()) - sum(least.values())
+    if room < 0:
+        return None
+    saved = sum(wide.values()) - sum(least.values())
+    shares = {at: (wide[at] - least[at]) / saved if saved else 0.0 for at in columns}
+    return {at: floor(least[at] + room * shares[at]) for at in columns}
 
 
 def _needed(words: _Words, scale: float, margins: float) -> float:

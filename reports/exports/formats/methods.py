@@ -47,8 +47,10 @@ def _sentences(results: Results) -> Iterator[str]:
                 f"A trial warmed up for {warmup} and was timed for {until}; windows before its "
                 "steady state, found from the step times by one rule, do not count."
             )
-    yield from _rejected(
-        [str(t.verdict or t.outcome) for t in trials if not t.counted], len(trials)
+    yield _counted(
+        len(trials),
+        ended=[t.outcome for t in trials if not t.counted and t.verdict is None],
+        rejected=[t.verdict for t in trials if not t.counted and t.verdict is not None],
     )
     yield from _tolerated([str(t.verdict) for t in trials if t.counted])
     yield from _turns([bool(t.turns.alone) for t in trials if t.counted and t.turns is not None])
@@ -106,9 +108,12 @@ def _span(recorded: object) -> str:
     return " and ".join(said)
 
 
-def _rejected(verdicts: list[str], total: int) -> Iterator[str]:
-    if not verdicts:
-        yield f"All {total} trials count."
-        return
-    each = ", ".join(f"{count} {verdict}" for verdict, count in sorted(Counter(verdicts).items()))
-    yield f"{total - len(verdicts)} of {total} trials count; rejected by rule: {each}."
+def _counted(total: int, *, ended: list[str], rejected: list[str]) -> str:
+    """Say how many trials count, which ended without a number and which were rejected."""
+    if not ended and not rejected:
+        return f"All {total} trials count."
+    said = [f"{total - len(ended) - len(rejected)} of {total} trials count"]
+    for why, found in (("ended without a number", ended), ("rejected by rule", rejected)):
+        each = ", ".join(f"{count} {name}" for name, count in sorted(Counter(found).items()))
+        said += [f"{why}: {each}"] if each else []
+    return f"{'; '.join(said)}."
