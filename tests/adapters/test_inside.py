@@ -26,7 +26,8 @@ TOGETHER = (
     ("tensorflow", ("tensorflow/layers_inside.py", "tensorflow/counted_inside.py")),
     ("tensorflow@1.15", ("tensorflow/layers_inside.py", "tensorflow/counted_inside.py")),
     ("keras", ("keras/layers_inside.py",)),
-    ("jax", ("jax/layers_inside.py", "jax/memory_inside.py", "jax/device_inside.py")),
+    ("jax", ("jax/layers_inside.py", "jax/memory_inside.py")),
+    ("jax", ("jax/device_inside.py",)),  # with one thread, on which each instruction ends, too
     ("jax", ("jax/recomputed_inside.py",)),  # with switches of its own
 )
 """Files whose checks one process makes: importing a framework takes longer than most of them."""
