@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.analysis.tables import Table, family, selected, shown, without
 
@@ -16,6 +17,8 @@ _TELLING = {
 }
 _IN_WORDS = frozenset({"workload", "unit", "batch", "trials", "level"})
 """Columns that a caption can say where all rows have the same."""
+_SHORT = {"node_hours_per_epoch": "node-h/epoch"}
+"""Headings that would take the room of a column."""
 
 
 def for_paper(table: Table, columns: Sequence[str]) -> tuple[Table, tuple[str, ...]]:
@@ -27,8 +30,13 @@ def for_paper(table: Table, columns: Sequence[str]) -> tuple[Table, tuple[str, .
         return table, ()
     chosen = selected(table, telling.split())
     same = {}
+    in_words = _IN_WORDS | {"cell"} if family(table.name) == "scaling" else _IN_WORDS
     for index, column in enumerate(chosen.columns):
         values = {shown(column, row[index]) for row in chosen.rows}
-        if column.key in _IN_WORDS and len(values) == 1:
+        if column.key in in_words and len(values) == 1:
             same[column.key] = f"{column.title}: {values.pop()}"
-    return without(chosen, same), tuple(said for key, said in same.items() if key != "trials")
+    chosen = without(chosen, same)
+    columns = tuple(replace(c, title=_SHORT.get(c.key, c.title)) for c in chosen.columns)
+    return replace(chosen, columns=columns), tuple(
+        said for key, said in same.items() if key != "trials"
+    )

@@ -249,6 +249,15 @@ def test_the_second_line_of_a_broken_name_has_room_for_its_indent(width_mm, tmp_
     _compile(2, latex.of_captioned(table, "What holds each cell back.", width_mm), tmp_path)
 
 
+def test_scaling_keeps_efficiency_and_node_hours_in_a_column_of_a_paper():
+    cells = [one for one in samples.scaled().cells if one.strategy != "horovod"]
+    told = dataclasses.replace(samples.scaled(), cells=tuple(cells))
+    written = _table(scaling(told), told, COLUMN_MM)
+    assert "devices & rate & efficiency & node-h/epoch" in written, written
+    assert "cell: torch ddp" in written
+    assert "left out" not in written
+
+
 def test_every_cell_keeps_its_rate_in_a_column_of_a_paper():
     told = _table(cells(samples.demo(), {}), samples.demo(), COLUMN_MM)
     head = next(line for line in told.splitlines() if line.startswith("workload &"))
