@@ -240,6 +240,12 @@ def test_sql_answers_in_aligned_columns(before: Path) -> None:
     assert output == "framework  trials\njax             6\ntorch           6\n(2 rows)\n"
 
 
+def test_sql_writes_six_digits_for_people_and_all_for_programs(before: Path) -> None:
+    query = "select 15.686928613872267::double as rate, 1795801755261347801 as at_ns"
+    assert "15.6869  1795801755261347801" in ask(before, query)
+    assert "15.686928613872267" in ask(before, query, "--csv")
+
+
 def test_sql_has_rates_with_their_intervals_ratios_and_answers(before: Path) -> None:
     query = "select * from cells order by rate desc"
     fast, slow = json.loads(ask(before, query, "--json"))

@@ -18,6 +18,10 @@ _ASKS_FOR_RATES = re.compile(r"\b(cells|trials)\b", re.IGNORECASE)
 """Other tables are answered without computing any."""
 
 
+_LEAST_SHORT, _MOST_SHORT = 1e-4, 1e5
+"""Between these six digits are written without an exponent."""
+
+
 @click.command("sql")
 @click.argument("arguments", metavar="RUN… QUERY", nargs=-1, required=True)
 @click.option("--json", "form", flag_value="json", help="Print a list of JSON objects.")
@@ -88,4 +92,9 @@ def _in_columns(answer: Result) -> list[Part]:
 
 
 def _text(value: Any) -> str:
-    return UNKNOWN if value is None else str(value)
+    """Write a value for people; ``--csv`` and ``--json`` have every digit."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, float) and _LEAST_SHORT <= abs(value) < _MOST_SHORT:
+        return f"{value:.6g}"
+    return str(value)
