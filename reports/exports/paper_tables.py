@@ -36,7 +36,7 @@ def for_paper(table: Table, columns: Sequence[str]) -> tuple[Table, tuple[str, .
         if column.key in in_words and len(values) == 1:
             same[column.key] = f"{column.title}: {values.pop()}"
     chosen = without(chosen, same)
-    columns = tuple(replace(c, title=_SHORT.get(c.key, c.title)) for c in chosen.columns)
-    return replace(chosen, columns=columns), tuple(
+    headed = tuple(replace(c, title=_SHORT.get(c.key, c.title)) for c in chosen.columns)
+    return replace(chosen, columns=headed), tuple(
         said for key, said in same.items() if key != "trials"
     )
