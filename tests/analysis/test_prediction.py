@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.analysis.read import read_results
 from harness.cli.main import _run
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
@@ -53,6 +54,22 @@ def test_four_counts_of_nodes_are_checked_and_predict(
     assert "the smaller counts predict the largest one within its interval; its ends are a" in text
     assert "! No count up to 8 shows how much of the exchange is hidden" in text
     assert "Nothing is predicted" not in text
+
+
+def test_what_was_measured_is_the_number_that_stands_everywhere_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noisy = replace(CELL, behaviour=replace(QUIET, trial_noise=0.1))
+    cells = [
+        replace(noisy, factors={"nodes": count, "strategy": "ddp" if count > 1 else "none"})
+        for count in (1, 2, 4, 8)
+    ]
+    run = write_run(tmp_path, cells)
+    rows = told(run, 16, capsys)["rows"]
+    assert isinstance(rows, list)
+    measured = [row["rate"] for row in rows if row["what"] == "measured"]
+    ranked = sorted(one.rate.value for one in read_results([run]).cells if one.rate)
+    assert measured == pytest.approx(ranked)
 
 
 def test_what_is_too_far_to_say_anything_of_is_refused_in_words(

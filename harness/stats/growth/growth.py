@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.estimate import median
+from harness.stats.estimate import centre
 from harness.stats.growth.beyond_measured import FACTOR, Exchange, Largest
 from harness.stats.growth.forms import Term, forms
 from harness.stats.student import critical_t
@@ -43,16 +43,16 @@ class MeasuredCount:
 
     @property
     def middle(self) -> float:
-        """Give the median over trials."""
-        return median(self.seconds)
+        """Give the geometric mean over trials, as every number of a cell is."""
+        return centre(self.seconds)
 
     @property
     def noise(self) -> float:
-        """Give the standard error of the median, over it; 0 where one trial cannot say."""
+        """Give the standard error of the middle, over it; 0 where one trial cannot say."""
         if len(self.seconds) < 2:
             return 0.0
         spread = float(np.std(self.seconds, ddof=1)) / self.middle
-        return spread * sqrt(np.pi / 2 / len(self.seconds))
+        return spread / sqrt(len(self.seconds))
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class LargestCountCheck:
 
     @property
     def holds(self) -> bool | None:
-        """Tell whether the measured median lies in the interval; None where there is none."""
+        """Tell whether what was measured lies in the interval; None where there is none."""
         if self.predicted.low is None or self.predicted.high is None:
             return None
         return bool(self.predicted.low <= self.measured <= self.predicted.high)
