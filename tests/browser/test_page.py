@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from playwright.sync_api import expect
 
 from harness.analysis.evidence import Channel, Evidence, Recordings, Timeline
 from reports.page.page import render
@@ -108,12 +110,12 @@ def test_the_theme_goes_round_and_is_kept_and_open_pages_follow(visit):
         seen.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
     assert seen == ["rgb(255, 255, 255)", "rgb(21, 23, 26)"]
     page.reload()
-    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     beside = page.context.new_page()
     beside.goto(page.url)
-    beside.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    expect(beside.locator("html")).to_have_attribute("data-theme", "dark")
     page.locator("#theme").click()
-    beside.wait_for_function("document.documentElement.dataset.theme === undefined")
+    expect(beside.locator("html")).not_to_have_attribute("data-theme", re.compile(""))
 
 
 def downloaded(page, button) -> tuple[str, str]:
