@@ -104,16 +104,16 @@ def test_sorting_works_from_the_keyboard(visit):
 def test_the_theme_goes_round_and_is_kept_and_open_pages_follow(visit):
     opened = visit(PAGES["demo"]())
     page = opened.page
+    beside = page.context.new_page()
+    beside.goto(page.url)
     seen = []
     for _ in range(2):
         page.locator("#theme").click()
         seen.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
     assert seen == ["rgb(255, 255, 255)", "rgb(21, 23, 26)"]
-    page.reload()
-    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    beside = page.context.new_page()
-    beside.goto(page.url)
     expect(beside.locator("html")).to_have_attribute("data-theme", "dark")
+    page.reload()  # once it is written, which the other page has seen
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.locator("#theme").click()
     expect(beside.locator("html")).not_to_have_attribute("data-theme", re.compile(""))
 
