@@ -146,8 +146,8 @@ UPDATES: dict[str, Edit] = {
 WIDE: dict[str, Edit] = {
     "torch": (
         "torch/training.py",
-        "        with self.settings.autocast():\n            output = self.model(x)",
-        "        with torch.autocast('cpu', enabled=False):\n            output = self.model(x)",
+        "        with self.settings.autocast():\n            output, loss",
+        "        with torch.autocast('cpu', enabled=False):\n            output, loss",
     ),
     "tensorflow": ("tensorflow/settings.py", '{"bf16": tf.bfloat16,', '{"bf16": tf.float32,'),
 }

@@ -111,8 +111,8 @@ def test_graphs_that_torch_captured_and_ran_eagerly_are_seen(tmp_path: Path) -> 
     source = changed(
         tmp_path,
         "harness/worker/adapters/torch/training.py",
-        "torch.compile(self.model, mode=settings.mode, ",
-        "torch.compile(self.model, backend='eager', ",
+        "torch.compile(module, mode=self.settings.mode, ",
+        "torch.compile(module, backend='eager', ",
     )
     facts, denied = probe("torch", tmp_path, {"compile": True}, source)
     assert (facts["compiler"], facts["compiled_graphs"]) == (None, 1)
@@ -123,15 +123,15 @@ def test_torch_does_not_go_on_in_eager_mode_where_it_compiled_too_often(tmp_path
     source = changed(
         tmp_path,
         "harness/worker/adapters/torch/training.py",
-        "self.model = torch.compile(self.model, mode=settings.mode, ",
+        "return torch.compile(module, mode=self.settings.mode, ",
         """torch._dynamo.config.recompile_limit = 1
-            network, calls = self.model, [0]
+        calls = [0]
 
-            def model(x: Any) -> Any:
-                calls[0] += 1
-                return network(x)
+        def forward(*given: Any) -> Any:
+            calls[0] += 1
+            return module(*given)
 
-            self.model = torch.compile(model, backend='eager', """,
+        return torch.compile(forward, backend='eager', """,
     )
     ended = probing("torch", tmp_path, {**USUAL, "compile": True}, source)
     assert ended.returncode == 3

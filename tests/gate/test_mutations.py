@@ -160,10 +160,11 @@ def test_a_compiled_step_computes_what_the_definitions_say_in_float64(name, sema
 
 def test_a_mistake_in_the_compiled_backward_alone_is_caught(semantics) -> None:
     wrong = (
-        "torch.compile(lambda x, run=self.model: 2 * run(x) - run(x).detach(),"
+        "torch.compile("
+        "lambda *given: (lambda output, loss: (output, 2 * loss - loss.detach()))(*module(*given)),"
         " backend='aot_eager', "  # without a compiler of C++, which takes long
     )
-    change = {TORCH + "training.py": ("torch.compile(self.model, mode=settings.mode, ", wrong)}
+    change = {TORCH + "training.py": ("torch.compile(module, mode=self.settings.mode, ", wrong)}
     assert "fc: gradient of" in semantics("torch", change, compiled=True).differs
     assert semantics("torch", change).differs is None
 
@@ -171,8 +172,8 @@ def test_a_mistake_in_the_compiled_backward_alone_is_caught(semantics) -> None:
 def test_a_loss_whose_gradient_is_doubled_where_it_is_timed_is_caught(timed) -> None:
     doubled = (
         "loss = self.loss_of(output, target, counted)\n"
-        "            if loss.dtype == torch.float32:\n"
-        "                loss = 2 * loss - loss.detach()"
+        "        if loss.dtype == torch.float32:\n"
+        "            loss = 2 * loss - loss.detach()"
     )
     change = {TORCH + "training.py": ("loss = self.loss_of(output, target, counted)", doubled)}
     finding = timed(Subject("torch", change), "bf16")

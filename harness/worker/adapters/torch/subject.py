@@ -40,7 +40,8 @@ class TorchLayerPass:
         self._trainer = trainer
         self._module = trainer.network.at[path]
         self._module.train()
-        self._run = trainer.model if len(trainer.network.at) == 1 else self._module
+        is_whole = len(trainer.network.at) == 1
+        self._run = trainer.compiled(trainer.network) if is_whole else self._module
         x = trainer.place(given_tensor(given))
         if x.is_floating_point():  # tokens stay as they are
             x = x.to(arriving)
@@ -176,7 +177,7 @@ class TorchSubject:
     def _run_eagerly(self, error: Exception) -> None:
         """Give up compiling, at no pass taken."""
         self._eager = str(error).strip().splitlines()[0]
-        self._trainer.model = self._trainer.network
+        self._trainer.forward = self._trainer.plain
         self._restore()
 
     def _activations(self, x: torch.Tensor) -> Iterator[Made]:

@@ -8,7 +8,7 @@ plain one. Weight decay is a property of the group that holds the weights.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import torch
 from torch import nn
@@ -36,6 +36,29 @@ from harness.worker.network.workload import (
 
 KEPT = {"velocity": "momentum_buffer", "first": "exp_avg", "second": "exp_avg_sq"}
 """What torch's optimisers call what they keep."""
+
+
+class Forward(nn.Module):
+    """A network and its loss, which a compiler is given as one."""
+
+    def __init__(self, model: Any, workload: Training, *, is_widened: bool) -> None:
+        super().__init__()
+        self.model = model
+        self.loss_of = lowering_of(LOSSES, workload.loss, "torch")
+        self._is_widened = is_widened
+
+    def forward(
+        self, x: torch.Tensor, target: torch.Tensor, counted: Any, gives_output: bool
+    ) -> Tuple[Any, torch.Tensor]:
+        """Enqueue the forward pass; give the loss, before it the output where it is wanted.
+
+        What is compiled adds a gradient to that of each output that it gives.
+        """
+        output = self.model(x)
+        if self._is_widened:
+            output = _wide(output)  # autocast does so by itself
+        loss = self.loss_of(output, target, counted)
+        return output if gives_output else None, loss
 
 
 class Trainer:
@@ -67,11 +90,8 @@ class Trainer:
         prepare(self.network, settings.device, wide)
         self.network.train()
         self.model: Any = self.strategy.wrap(self.network)
-        if settings.is_compiled:
-            # Dynamo goes on in eager mode, with a warning that nobody reads.
-            torch._dynamo.config.fail_on_recompile_limit_hit = True
-            self.model = torch.compile(self.model, mode=settings.mode, dynamic=False)
-        self.loss_of = lowering_of(LOSSES, workload.loss, "torch")
+        self.plain = Forward(self.model, workload, is_widened=settings.held == torch.bfloat16)
+        self.forward = self.compiled(self.plain)
         self.scaler = torch.amp.GradScaler(
             settings.device.type, enabled=settings.precision == "fp16"
         )
@@ -80,6 +100,14 @@ class Trainer:
         if self._clip is not None:
             self.strategy.require_gradients_before_update()
         self.optimiser: Any = None
+
+    def compiled(self, module: nn.Module) -> Any:
+        """Give what runs a module: Inductor's code where it is asked for."""
+        if not self.settings.is_compiled:
+            return module
+        # Dynamo goes on in eager mode, with a warning that nobody reads.
+        torch._dynamo.config.fail_on_recompile_limit_hit = True
+        return torch.compile(module, mode=self.settings.mode, dynamic=False)
 
     def start_optimiser(self, batch_per_step: int) -> None:
         """Begin with fresh optimiser state, at the rate for this batch."""
@@ -119,10 +147,7 @@ class Trainer:
         self, x: torch.Tensor, target: torch.Tensor, counted: Any, outputs: Optional[List[Any]]
     ) -> torch.Tensor:
         with self.settings.autocast():
-            output = self.model(x)
-            if self.settings.held == torch.bfloat16:
-                output = _wide(output)  # autocast does so by itself
-            loss = self.loss_of(output, target, counted)
+            output, loss = self.forward(x, target, counted, outputs is not None)
         self.scaler.scale(loss).backward()
         if outputs is not None:
             outputs.append(output)

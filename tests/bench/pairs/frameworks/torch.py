@@ -10,16 +10,23 @@ from torch.profiler import ProfilerActivity, profile
 VIEW = "a view computes nothing; what is copied for it is counted by itself"
 POSITIONS = "the first positions' rows are a view of their table; nanoGPT looks them up by number"
 COUNTS = "batch norms count batches, which nobody reads"
+LOOKED_UP = (
+    r"prims\.iota\.default|aten\.(_unsafe_masked_index_put_accumulate|bitwise_and|embedding|full|ge"
+    r"|lt|ne|unsqueeze)\.\w+"
+)
+"""What a table is read and its gradient written with, once Inductor has taken it apart."""
 EXPLAINED = (
     (r"plain aten::add_ \[\[\], \[\], \[\]\]", COUNTS),
     (r"plain node aten\.(add\.Tensor|copy_\.default) \[\]", COUNTS),
 )
 EXPLAINED_OF_TEXTS = (
-    (r"\w+ aten::(flatten|narrow|select|slice|split\w*|unflatten|view) ", VIEW),
+    (r"\w+ aten::(detach|flatten|narrow|select|slice|split\w*|unflatten|view) ", VIEW),
     (r"ours aten::(slice_backward|copy_) \[\[\d+, (64|768)\], \[", POSITIONS),
     (r"plain aten::(arange|resize_|index_select|embedding\w*) ", POSITIONS),
     (r"plain aten::(to|_to_copy|copy_|empty\w*) \[(\[\](, )?)+\]", POSITIONS),
     (r"plain aten::add \[\[\], \[\], \[\]\]", "torch's clipping adds 1e-6 to the norm"),
+    (r"\w+ node aten\.(reshape|split|split_with_sizes)\.", VIEW),
+    (rf"plain node ({LOOKED_UP}) \[(\d+, )?(64|128|1)\]", POSITIONS),
 )
 
 

@@ -47,7 +47,7 @@ class _Step:
 def watched(activity: TrainingActivity) -> Dict[str, Any]:
     """Step under hooks; nothing where no gradients are exchanged, or none can be hooked."""
     trainer = activity.trainer
-    model = getattr(trainer.model, "_orig_mod", trainer.model)
+    model = trainer.model
     here = [_Step()]
     if trainer.settings.is_gpu:
         return {}

@@ -10,7 +10,7 @@ What torch.compile made has no hooks: the provenance of its kernels says where t
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from typing import Any, Callable, Iterator, List, Mapping, Tuple
+from typing import Any, Callable, Iterator, List, Tuple
 
 import torch
 from torch.profiler import record_function
@@ -32,7 +32,7 @@ def attribute(activity: TrainingActivity, network: Any) -> Attribution:
     with inductor.kept_graphs(lowered, graphs) if settings.is_compiled else nullcontext():
         steps = warmed(activity)
     marks = Marks(network)
-    with _marked({} if settings.is_compiled else lowered.at, activity, marks):
+    with _marked(activity, marks):
         activity.step()
         (one,), _ = traced(activity, 1, with_shapes=True, is_gpu=settings.is_gpu)
     made, untraced_s = traced(activity, steps, with_shapes=False, is_gpu=settings.is_gpu)
@@ -40,14 +40,16 @@ def attribute(activity: TrainingActivity, network: Any) -> Attribution:
 
 
 @contextmanager
-def _marked(layers: Mapping[str, Any], activity: TrainingActivity, marks: Marks) -> Iterator[None]:
+def _marked(activity: TrainingActivity, marks: Marks) -> Iterator[None]:
     """Let layers, the loss, its scale and clipping open a range while they run."""
     trainer = activity.trainer
+    is_compiled = trainer.settings.is_compiled
+    layers = {} if is_compiled else trainer.network.at
     hooks = [
         hook for path, module in layers.items() for hook in _mark_layer(module, marks.of(path))
     ]
-    calls = [
-        (trainer, "loss_of", LOSS),
+    calls: List[Tuple[Any, str, str]] = [
+        *(() if is_compiled else ((trainer.plain, "loss_of", LOSS),)),
         (trainer, "_clip_gradients", UPDATE),
         (trainer.scaler, "scale", LOSS),
         (trainer.scaler, "step", UPDATE),

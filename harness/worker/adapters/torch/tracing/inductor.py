@@ -16,6 +16,7 @@ from harness.worker.attribution.marks import (
     BACKWARD,
     FORWARD,
     LAYOUT_COPY,
+    OF_LOSS,
     UNMARKED,
     Place,
 )
@@ -23,7 +24,7 @@ from harness.worker.contracts import Unsupported
 
 CALL = "## Call CompiledFxGraph"
 BACKWARD_CALL = "CompiledFunctionBackward"
-_MODULE = re.compile(r"^L\['self'\]\.")
+_MODULE = re.compile(r"^L\['self'\]\.model\.")
 _OF_GRAPH = re.compile(r"^graph_\d+_")
 
 
@@ -110,15 +111,17 @@ def _place(made_of: Sequence[Any], phase: str, layers: Mapping[str, str]) -> Pla
         return Place("", LAYOUT_COPY)
     read = [given for node in made_of for given in node.all_input_nodes]
     for node in (*reversed(made_of), *reversed(read)):  # what replaced others may stand in none
-        site = _site(node, layers)
+        modules = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
+        if not modules and node.meta.get("stack_trace"):
+            return Place("", OF_LOSS)  # written where no network is, and compiled with one
+        site = _site(modules, layers)
         if site:
             return Place(site, phase)
     return UNMARKED
 
 
-def _site(node: Any, layers: Mapping[str, str]) -> str:
+def _site(modules: Mapping[str, Any], layers: Mapping[str, str]) -> str:
     """Give the innermost layer that an operation stands in; "" for none."""
-    modules = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
     for name, _ in reversed(list(modules.values())):
         path = layers.get(_MODULE.sub("", name))
         if path is not None:
