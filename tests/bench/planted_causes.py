@@ -132,7 +132,7 @@ SHADOW: Edit = (
         "        self._clip_gradients()\n"
         "        if not hasattr(self, 'shadow'):\n"
         "            like = [torch.nn.Parameter(one.detach().clone())\n"
-        "                    for one in self.model.parameters()]\n"
+        "                    for one in self.network.parameters()]\n"
         "            for one in like:\n"
         "                one.grad = torch.zeros_like(one)\n"
         "            self.shadow = torch.optim.SGD(like, lr=0.1, momentum=0.9)\n"

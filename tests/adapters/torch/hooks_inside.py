@@ -77,7 +77,7 @@ def test_a_strategy_keeps_nothing_that_was_trained_until_the_group_ends():
         applied = settings.apply({}, {}, place.find({}))
         strategy = DataParallel(applied, None, True)
         trainer = Trainer(WORKLOAD, applied, 1, strategy)
-        wrapped = weakref.ref(trainer.model)
+        wrapped = weakref.ref(trainer.forward)
         del trainer
         gc.collect()
         assert wrapped() is None

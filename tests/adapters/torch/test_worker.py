@@ -44,8 +44,13 @@ def test_tinycnn_trains_and_its_loss_falls(tmp_path: Path, factors: dict[str, An
 
 
 @pytest.mark.slow
-def test_a_compiled_step_trains_in_one_graph_and_says_what_compiling_took(tmp_path: Path) -> None:
-    events = work("torch", tmp_path, factors={"batch": 8, "compile": True})
+@pytest.mark.parametrize("strategy", ["none", "ddp"])
+def test_a_compiled_step_trains_in_one_graph_and_says_what_compiling_took(
+    strategy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MASTER_ADDR", "localhost")
+    monkeypatch.setenv("MASTER_PORT", "0")  # any: nobody else comes to the meeting
+    events = work("torch", tmp_path, strategy=strategy, factors={"batch": 8, "compile": True})
     assert losses(events)[-1] < losses(events)[0] / 2
     facts = told(events, "facts")["facts"]
     assert (facts["compiled_graphs"], facts["graph_breaks"]) == (1, 0)

@@ -41,9 +41,9 @@ KEPT = {"velocity": "momentum_buffer", "first": "exp_avg", "second": "exp_avg_sq
 class Forward(nn.Module):
     """A network and its loss, which a compiler is given as one."""
 
-    def __init__(self, model: Any, workload: Training, *, is_widened: bool) -> None:
+    def __init__(self, network: Lowered, workload: Training, *, is_widened: bool) -> None:
         super().__init__()
-        self.model = model
+        self.network = network
         self.loss_of = lowering_of(LOSSES, workload.loss, "torch")
         self._is_widened = is_widened
 
@@ -54,7 +54,7 @@ class Forward(nn.Module):
 
         What is compiled adds a gradient to that of each output that it gives.
         """
-        output = self.model(x)
+        output = self.network(x)
         if self._is_widened:
             output = _wide(output)  # autocast does so by itself
         loss = self.loss_of(output, target, counted)
@@ -89,9 +89,8 @@ class Trainer:
         wide = torch.float64 if settings.precision == "float64" else torch.float32
         prepare(self.network, settings.device, wide)
         self.network.train()
-        self.model: Any = self.strategy.wrap(self.network)
-        self.plain = Forward(self.model, workload, is_widened=settings.held == torch.bfloat16)
-        self.forward = self.compiled(self.plain)
+        self.plain = Forward(self.network, workload, is_widened=settings.held == torch.bfloat16)
+        self.forward: Any = self.strategy.wrap(self.compiled(self.plain))
         self.scaler = torch.amp.GradScaler(
             settings.device.type, enabled=settings.precision == "fp16"
         )
@@ -139,7 +138,7 @@ class Trainer:
         counted = COUNTED[self._workload.loss](target)
         loss = torch.zeros((), device=x.device)
         for number, (own, asked) in enumerate(zip(x.chunk(count), target.chunk(count)), start=1):
-            with self.strategy.exchanging(self.model, is_last=number == count):
+            with self.strategy.exchanging(self.forward, is_last=number == count):
                 loss = loss + self._pass(own, asked, counted, outputs)
         return loss
 

@@ -33,13 +33,13 @@ class DataParallel(Strategy):
         self._bucket = {} if bucket_mb is None else {"bucket_cap_mb": bucket_mb}
         self._said = torch.zeros(1, dtype=torch.float64, device=settings.device)
 
-    def wrap(self, network: Any) -> Any:
+    def wrap(self, forward: Any) -> Any:
         """Average gradients as they are made; buckets and gradients share their memory."""
         if not self._communicates:
-            return network
+            return forward
         devices = [self._settings.device] if self._settings.is_gpu else None
         return DistributedDataParallel(
-            network, device_ids=devices, gradient_as_bucket_view=True, **self._bucket
+            forward, device_ids=devices, gradient_as_bucket_view=True, **self._bucket
         )
 
     def exchanging(self, model: Any, *, is_last: bool) -> ContextManager[Any]:

@@ -47,7 +47,7 @@ class _Step:
 def watched(activity: TrainingActivity) -> Dict[str, Any]:
     """Step under hooks; nothing where no gradients are exchanged, or none can be hooked."""
     trainer = activity.trainer
-    model = trainer.model
+    model = trainer.forward
     here = [_Step()]
     if trainer.settings.is_gpu:
         return {}

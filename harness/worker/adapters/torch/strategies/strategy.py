@@ -24,9 +24,9 @@ MODULES = {"ddp": "ddp", "horovod": "hvd"}
 class Strategy:
     """A rank that trains alone; the others say what they do otherwise."""
 
-    def wrap(self, network: Any) -> Any:
-        """Give what the forward pass calls."""
-        return network
+    def wrap(self, forward: Any) -> Any:
+        """Give what a step calls in place of network and loss."""
+        return forward
 
     def wrap_optimiser(self, optimiser: Any, network: Any) -> Any:
         """Give what updates the weights."""

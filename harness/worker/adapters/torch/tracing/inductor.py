@@ -24,7 +24,7 @@ from harness.worker.contracts import Unsupported
 
 CALL = "## Call CompiledFxGraph"
 BACKWARD_CALL = "CompiledFunctionBackward"
-_MODULE = re.compile(r"^L\['self'\]\.model\.")
+_MODULE = re.compile(r"^L\['self'\]\.network\.")
 _OF_GRAPH = re.compile(r"^graph_\d+_")
 
 

@@ -8,8 +8,8 @@ from tests.gate.proof.planted.on_torch import FOLDER as FOLDER
 
 DDP = "strategies/ddp.py"
 ALONE = ("if not self._communicates:", "if True:")
-JOINING = "        if not self._communicates:\n            return network\n"
-HOOKED = """        made = DistributedDataParallel(network)
+JOINING = "        if not self._communicates:\n            return forward\n"
+HOOKED = """        made = DistributedDataParallel(forward)
         made.register_comm_hook(None, lambda _, bucket: {})
         return made
 """
@@ -28,7 +28,9 @@ def exchanged(how: str) -> tuple[str, tuple[str, str]]:
 
 def each_second(step: str) -> str:
     """Exchange gradients in every second step."""
-    alone = f"else:\n                with self.trainer.model.no_sync():\n                    {step}"
+    alone = (
+        f"else:\n                with self.trainer.forward.no_sync():\n                    {step}"
+    )
     return f"{counted('self.taken % 2', step)}\n            {alone}"
 
 
