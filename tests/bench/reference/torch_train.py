@@ -146,7 +146,11 @@ def prepare(name, batch, precision="fp32", compiled=False, device="cpu"):
         momentum=0.9,
         fused=True,
     )
-    forward = torch.compile(model) if compiled else model
+
+    def objective(images, labels):
+        return F.cross_entropy(model(images), labels)
+
+    loss_of = torch.compile(objective) if compiled else objective
     scaler = torch.amp.GradScaler(device, enabled=precision == "fp16")
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
 
@@ -158,7 +162,7 @@ def prepare(name, batch, precision="fp32", compiled=False, device="cpu"):
     def step():
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(device, kind) if kind else contextlib.nullcontext():
-            loss = F.cross_entropy(forward(images), labels)
+            loss = loss_of(images, labels)
         if kind is torch.float16:
             scaler.scale(loss).backward()
             scaler.step(optimizer)
