@@ -9,8 +9,9 @@ what multiplies more is refused for its multiplications. `FRAMEWORK/nothing` is 
 
 Named first: the planted part is the largest one of the account, and told from noise. Its size is
 held to the sleep that was planted, and where something computes more, to the whole difference of
-the timed steps, which no trace decides. A run that was cut off goes on; one that is finished is
-read, once its disturbed steps were traced again.
+the timed steps, which no trace decides. Of each run's blocks more are drawn with replacement
+(``drawn_blocks.py``), which are held to the same. A run that was cut off goes on; one that is
+finished is read, once its disturbed steps were traced again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis.explain.cells import explained
@@ -37,11 +38,13 @@ from harness.run.trust import Trust
 from harness.store.outcome import Outcome
 from harness.study.study import load_study
 from harness.verdicts.ended_trial import doubt
-from tests.adapters.test_planted_causes import ADAPTERS, ALLOWED, SLEEPS, UPDATES, Edit
+from tests.adapters.test_planted_causes import ADAPTERS, ALLOWED, Edit
+from tests.bench.planted_causes.drawn_blocks import drawn_pairs
+from tests.bench.planted_causes.plants import CAUSES, FRAMEWORKS, Cause
 
 RUNS = 5
-FRAMEWORKS = ("torch", "jax", "tensorflow")
-NOTHING = "nothing"
+DRAWN = 100
+"""Sets of blocks for each run."""
 OWN_CODE = "payload.2"
 STUDY = """title = "Planted causes"
 [matrix]
@@ -55,133 +58,6 @@ warmup = "3 steps"
 until = "2 s"
 tolerate = ["contended", "throttled", "stalled"]
 """
-
-
-@dataclass(frozen=True)
-class Cause:
-    """One thing that is slow: where it is planted in each framework, and how it is to be told."""
-
-    part: str
-    """As an account calls it."""
-    edits: dict[str, tuple[Edit, ...]]
-    seconds: float | None = None
-    """What each step takes longer; None: as much as it does."""
-
-
-POOL = {
-    "torch": ("torch/lowering/network.py", "        return x.mean(dim=tuple(range(2, x.dim())))"),
-    "jax": (
-        "jax/lowering/network.py",
-        "    GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x)),",
-    ),
-    "tensorflow": (
-        "tensorflow/lowering/layers.py",
-        "    return tf.reduce_mean(x, list(range(first, first + rank)))",
-    ),
-}
-"""The layer into which work and copies are planted: `pool2`, a mean."""
-JAX_LAYERS = "LAYERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {"
-WORK = {
-    "torch": (
-        "        big = x.detach().flatten()[:1000]\n"
-        "        big = torch.outer(big, big)\n"
-        "        for _ in range(4):\n"
-        "            big = torch.tanh(big)\n"
-        "        return x.mean(dim=tuple(range(2, x.dim()))) + 1e-30 * big.sum()"
-    ),
-    "jax": (
-        "    GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x))\n"
-        "    + 1e-30 * _work(lax.stop_gradient(x).reshape(-1)[:1000]),"
-    ),
-    "tensorflow": (
-        "    big = tf.reshape(tf.stop_gradient(x), [-1])[:1000]\n"
-        "    big = big[:, None] * big[None, :]\n"
-        "    for _ in range(4):\n"
-        "        big = tf.tanh(big)\n"
-        "    more = 1e-30 * tf.reduce_sum(big)\n"
-        "    return tf.reduce_mean(x, list(range(first, first + rank))) + more"
-    ),
-}
-COPIES = {
-    "torch": (
-        "        for _ in range(100):\n"
-        "            x = x.contiguous(memory_format=torch.channels_last).contiguous()\n"
-        "        return x.mean(dim=tuple(range(2, x.dim())))"
-    ),
-    "jax": ("    GlobalAverage: lambda net, site, x, one: jnp.mean(_copied(x), net.positions(x)),"),
-    "tensorflow": (
-        "    for _ in range(100):\n"
-        "        x = tf.transpose(x, [1, 2, 3, 0])\n"
-        "    return tf.reduce_mean(x, list(range(first, first + rank)))"
-    ),
-}
-JAX_WORK = (
-    "def _work(x):\n"
-    "    return jnp.sum(lax.fori_loop(0, 4, lambda _, big: jnp.tanh(big), jnp.outer(x, x)))\n\n\n"
-)
-JAX_COPIED = (
-    "def _copied(x):\n"
-    "    for _ in range(100):\n"
-    "        x = lax.optimization_barrier(jnp.transpose(x, (1, 2, 3, 0)))\n"
-    "    return x\n\n\n"
-)
-SHADOW: Edit = (
-    "torch/training.py",
-    "        self._clip_gradients()\n        self.scaler.step(self.optimiser)",
-    (
-        "        self._clip_gradients()\n"
-        "        if not hasattr(self, 'shadow'):\n"
-        "            like = [torch.nn.Parameter(one.detach().clone())\n"
-        "                    for one in self.network.parameters()]\n"
-        "            for one in like:\n"
-        "                one.grad = torch.zeros_like(one)\n"
-        "            self.shadow = torch.optim.SGD(like, lr=0.1, momentum=0.9)\n"
-        "        for _ in range(50):\n"
-        "            self.shadow.step()\n"
-        "        self.scaler.step(self.optimiser)"
-    ),
-)
-"""An optimiser that works on copies: a slow one, which trains the same."""
-FETCH = "    def fetch(self):\n        import time\n        time.sleep(0.02)\n\n"
-SYNC = {
-    "torch": ("torch/activity.py", '    def sync(self) -> None:\n        """Return at once'),
-    "jax": ("jax/adapter.py", '    def sync(self) -> None:\n        """Wait for the last step'),
-    "tensorflow": (
-        "tensorflow/activity.py",
-        '    def sync(self) -> None:\n        """Wait for the device; on',
-    ),
-}
-OF_JAX: dict[str, Edit] = {
-    "work": ("jax/lowering/network.py", JAX_LAYERS, JAX_WORK + JAX_LAYERS),
-    "copies": ("jax/lowering/network.py", JAX_LAYERS, JAX_COPIED + JAX_LAYERS),
-}
-
-
-def _in_pool(kind: str, texts: dict[str, str]) -> dict[str, tuple[Edit, ...]]:
-    found = {}
-    for framework, text in texts.items():
-        more = (OF_JAX[kind],) if framework == "jax" else ()
-        found[framework] = ((*POOL[framework], text), *more)
-    return found
-
-
-CAUSES = {
-    "work": Cause("pool2, forward", _in_pool("work", WORK)),
-    "copies": Cause("layout copy", _in_pool("copies", COPIES)),
-    "optimiser": Cause(
-        "update",
-        {
-            "torch": (SHADOW,),
-            "jax": (UPDATES["jax"],),
-            "tensorflow": (UPDATES["tensorflow"],),
-        },
-    ),
-    "input": Cause(
-        "input", {name: ((*at, FETCH + at[1]),) for name, at in SYNC.items()}, seconds=0.02
-    ),
-    "sleep": Cause("host gaps", {name: (SLEEPS[name],) for name in FRAMEWORKS}, seconds=0.05),
-    NOTHING: Cause("", dict.fromkeys(FRAMEWORKS, ())),
-}
 
 
 class Quiet:
@@ -250,17 +126,22 @@ def _two_sided(file: Path, cause: Cause) -> tuple[Plan, dict[str, Payload]]:
     )
 
 
-def account(run: Path) -> Explanation:
-    """Explain the difference between a run's two cells."""
+def accounts(run: Path) -> Iterator[Explanation]:
+    """Explain the difference between a run's two cells, then between those of drawn blocks."""
     results = read_results([run])
     clean, slow = sorted(results.cells, key=lambda one: one.label)
-    return explained(results, clean, slow)
+    yield explained(results, clean, slow)
+    for pair in drawn_pairs((clean, slow), DRAWN, seed=results.runs[0].seed):
+        yield explained(results, *pair)
 
 
 def verdict(told: Explanation, cause: Cause) -> tuple[bool, float | None, str]:
     """Say whether the cause was named first, by how much its size missed, and what was said."""
     if told.refusal:
         return not cause.part and not told.is_refused, None, told.refusal
+    if not cause.part:
+        names = ", ".join(part_name(one) for one in told.causes)
+        return not names, None, f"the steps differ, by {names or 'no part that can be told'}"
     first = told.terms[0]
     wanted = cause.seconds or told.difference_s
     named = next((one for one in told.terms if part_name(one) == cause.part), first)
@@ -293,18 +174,22 @@ def main() -> None:
     given = parser.parse_args()
     lines = []
     for framework, name in asked(given.pairs):
-        cause, answers = CAUSES[name], []
+        cause, answers, drawn = CAUSES[name], [], []
         for number in range(1, given.runs + 1):
             run = given.directory.resolve() / framework / f"{name}-{number}"
             if measure(run, framework, cause).interrupted:
                 raise SystemExit(f"{run}: cut off; the same command goes on")
-            answers.append(verdict(account(run), cause))
-            print(f"{framework}/{name} {number}: {answers[-1][2]}", flush=True)
-        right = sum(is_right for is_right, _, _ in answers)
+            first, *more = (verdict(one, cause) for one in accounts(run))
+            answers.append(first)
+            drawn.extend(more)
+            print(f"{framework}/{name} {number}: {first[2]}", flush=True)
+        right, of_drawn = (sum(one[0] for one in told) for told in (answers, drawn))
         near = sum(miss is not None and abs(miss) <= ALLOWED for _, miss, _ in answers)
         what = "nothing explained" if not cause.part else f"{cause.part} first"
         size = f", its size within {ALLOWED:.0%} in {near}" if cause.part else ""
         lines.append(f"{framework}/{name}: {what} in {right} of {len(answers)}{size}")
+        if cause.part:
+            lines[-1] += f"; of drawn blocks in {of_drawn} of {len(drawn)}"
     print("\n".join(lines))
 
 

@@ -1,0 +1,158 @@
+"""What is planted in each framework, and as what it is to be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.adapters.test_planted_causes import SLEEPS, UPDATES, Edit
+
+FRAMEWORKS = ("torch", "jax", "tensorflow")
+NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One thing that is slow: where it is planted in each framework, and how it is to be told."""
+
+    part: str
+    """As an account calls it."""
+    edits: dict[str, tuple[Edit, ...]]
+    seconds: float | None = None
+    """What each step takes longer; None: as much as it does."""
+
+
+POOL = {
+    "torch": ("torch/lowering/network.py", "        return x.mean(dim=tuple(range(2, x.dim())))"),
+    "jax": (
+        "jax/lowering/network.py",
+        "    GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x)),",
+    ),
+    "tensorflow": (
+        "tensorflow/lowering/layers.py",
+        "    return tf.reduce_mean(x, list(range(first, first + rank)))",
+    ),
+}
+"""The layer into which work and copies are planted: `pool2`, a mean."""
+JAX_LAYERS = "LAYERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {"
+WORK = {
+    "torch": (
+        "        big = x.detach().flatten()[:1000]\n"
+        "        big = torch.outer(big, big)\n"
+        "        for _ in range(4):\n"
+        "            big = torch.tanh(big)\n"
+        "        return x.mean(dim=tuple(range(2, x.dim()))) + 1e-30 * big.sum()"
+    ),
+    "jax": (
+        "    GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x))\n"
+        "    + 1e-30 * _work(lax.stop_gradient(x).reshape(-1)[:1000]),"
+    ),
+    "tensorflow": (
+        "    big = tf.reshape(tf.stop_gradient(x), [-1])[:1000]\n"
+        "    big = big[:, None] * big[None, :]\n"
+        "    for _ in range(4):\n"
+        "        big = tf.tanh(big)\n"
+        "    more = 1e-30 * tf.reduce_sum(big)\n"
+        "    return tf.reduce_mean(x, list(range(first, first + rank))) + more"
+    ),
+}
+COPIES = {
+    "torch": (
+        "        for _ in range(100):\n"
+        "            x = x.contiguous(memory_format=torch.channels_last).contiguous()\n"
+        "        return x.mean(dim=tuple(range(2, x.dim())))"
+    ),
+    "jax": ("    GlobalAverage: lambda net, site, x, one: jnp.mean(_copied(x), net.positions(x)),"),
+    "tensorflow": (
+        "    for _ in range(100):\n"
+        "        x = tf.transpose(x, [1, 2, 3, 0])\n"
+        "    return tf.reduce_mean(x, list(range(first, first + rank)))"
+    ),
+}
+JAX_WORK = (
+    "def _work(x):\n"
+    "    return jnp.sum(lax.fori_loop(0, 4, lambda _, big: jnp.tanh(big), jnp.outer(x, x)))\n\n\n"
+)
+JAX_COPIED = (
+    "def _copied(x):\n"
+    "    turned = x.shape[1:] + x.shape[:1]\n"
+    "    for _ in range(50):  # flattened, it cannot be turned by its layout's name alone\n"
+    "        flat = lax.optimization_barrier(jnp.transpose(x, (1, 2, 3, 0)).reshape(-1))\n"
+    "        back = jnp.transpose(flat.reshape(turned), (3, 0, 1, 2)).reshape(-1)\n"
+    "        x = lax.optimization_barrier(back).reshape(x.shape)\n"
+    "    return x\n\n\n"
+)
+SHADOW: Edit = (
+    "torch/training.py",
+    "        self._clip_gradients()\n        self.scaler.step(self.optimiser)",
+    (
+        "        self._clip_gradients()\n"
+        "        if not hasattr(self, 'shadow'):\n"
+        "            like = [torch.nn.Parameter(one.detach().clone())\n"
+        "                    for one in self.network.parameters()]\n"
+        "            for one in like:\n"
+        "                one.grad = torch.zeros_like(one)\n"
+        "            self.shadow = torch.optim.SGD(like, lr=0.1, momentum=0.9)\n"
+        "        for _ in range(50):\n"
+        "            self.shadow.step()\n"
+        "        self.scaler.step(self.optimiser)"
+    ),
+)
+"""An optimiser that works on copies: a slow one, which trains the same."""
+SLOPES: dict[str, Edit] = {
+    "jax": (
+        *UPDATES["jax"][:2],
+        (
+            "    many = jnp.arange(30000.0) + slope.ravel()[0]\n"
+            "    slope = slope + 1e-30 * jnp.sum(jnp.sin(many))\n"
+            "    velocity = rule.momentum * old[0] + slope"
+        ),
+    ),
+    "tensorflow": (
+        *UPDATES["tensorflow"][:2],
+        (
+            "        many = tf.range(30000.0) + tf.reshape(gradient, [-1])[:1]\n"
+            "        gradient = gradient + 1e-30 * tf.reduce_sum(tf.sin(many))\n"
+            "        if name in self._decayed and self._rule.weight_decay:\n"
+        ),
+    ),
+}
+"""Slow in a few operations: thousands of small ones would be slower still while they are traced."""
+FETCH = "    def fetch(self):\n        import time\n        time.sleep(0.02)\n\n"
+SYNC = {
+    "torch": ("torch/activity.py", '    def sync(self) -> None:\n        """Return at once'),
+    "jax": ("jax/adapter.py", '    def sync(self) -> None:\n        """Wait for the last step'),
+    "tensorflow": (
+        "tensorflow/activity.py",
+        '    def sync(self) -> None:\n        """Wait for the device; on',
+    ),
+}
+OF_JAX: dict[str, Edit] = {
+    "work": ("jax/lowering/network.py", JAX_LAYERS, JAX_WORK + JAX_LAYERS),
+    "copies": ("jax/lowering/network.py", JAX_LAYERS, JAX_COPIED + JAX_LAYERS),
+}
+
+
+def _in_pool(kind: str, texts: dict[str, str]) -> dict[str, tuple[Edit, ...]]:
+    found = {}
+    for framework, text in texts.items():
+        more = (OF_JAX[kind],) if framework == "jax" else ()
+        found[framework] = ((*POOL[framework], text), *more)
+    return found
+
+
+CAUSES = {
+    "work": Cause("pool2, forward", _in_pool("work", WORK)),
+    "copies": Cause("layout copy", _in_pool("copies", COPIES)),
+    "optimiser": Cause(
+        "update",
+        {
+            "torch": (SHADOW,),
+            **{name: (edit,) for name, edit in SLOPES.items()},
+        },
+    ),
+    "input": Cause(
+        "input", {name: ((*at, FETCH + at[1]),) for name, at in SYNC.items()}, seconds=0.02
+    ),
+    "sleep": Cause("host gaps", {name: (SLEEPS[name],) for name in FRAMEWORKS}, seconds=0.05),
+    NOTHING: Cause("", dict.fromkeys(FRAMEWORKS, ())),
+}
