@@ -48,7 +48,33 @@ MISTAKES = {
             ("place[:, None] >= place[None, :]", "place[:, None] + 1 >= place[None, :]"),
             MIXED,
         ),
-        "keras": (KERAS_WORDS, ("is_causal=rule.causal", "is_causal=False"), MIXED),
+        "keras": (
+            KERAS_WORDS,
+            ("is_causal=rule.causal", "mask=numpy.tri(length, k=1, dtype=bool)[None, None]"),
+            MIXED,
+        ),
+    },
+    "a dropout where the network has none": {
+        "torch": (TORCH_WORDS, ("value, is_causal", "value, dropout_p=0.1, is_causal"), MIXED),
+        "jax": (
+            JAX_WORDS,
+            (
+                "jax.nn.softmax(scores,",
+                "jax.random.bernoulli(jax.random.PRNGKey(0), 0.9, scores.shape) / 0.9 * "
+                "jax.nn.softmax(scores,",
+            ),
+            MIXED,
+        ),
+        "tensorflow": (
+            TENSORFLOW_WORDS,
+            ("tf.nn.softmax(scores)", "tf.nn.dropout(tf.nn.softmax(scores), 0.1)"),
+            MIXED,
+        ),
+        "keras": (
+            KERAS_WORDS,
+            ("ops.reshape(mixed, ", "ops.reshape(keras.random.dropout(mixed, 0.1, seed=1), "),
+            MIXED,
+        ),
     },
     "a GELU by erf for one by tanh": {
         "torch": (
@@ -58,6 +84,11 @@ MISTAKES = {
         ),
         "jax": (JAX_WORDS, ("approximate=site.layer.tanh", "approximate=False"), "gelu: output"),
         "tensorflow": (TENSORFLOW_WORDS, ("if layer.tanh:", "if not layer.tanh:"), "gelu: output"),
+        "keras": (
+            KERAS_WORDS,
+            ("LogisticGELU() if layer.tanh else ErfGELU()", "ErfGELU()"),
+            "gelu: output",
+        ),
     },
     "pairs that turn for halves": {
         "torch": (
@@ -73,6 +104,11 @@ MISTAKES = {
         "tensorflow": (
             TENSORFLOW_WORDS,
             ("tf.split(wide, 2, axis=-1)", "(wide[..., ::2], wide[..., 1::2])"),
+            MIXED,
+        ),
+        "keras": (
+            KERAS_WORDS,
+            ("ops.split(wide, 2, axis=-1)", "(wide[..., ::2], wide[..., 1::2])"),
             MIXED,
         ),
     },
@@ -130,6 +166,14 @@ MISTAKES = {
             ("tf.nn.softmax(scores)", "tf.nn.softmax(tf.cast(scores, tf.bfloat16))"),
             MIXED,
         ),
+        "keras": (
+            KERAS_WORDS,
+            (
+                "query, key, value, scale=",
+                "*(ops.cast(one, 'bfloat16') for one in (query, key, value)), scale=",
+            ),
+            MIXED,
+        ),
     },
     "an RMS norm without epsilon": {
         "torch": (
@@ -142,6 +186,11 @@ MISTAKES = {
         ),
         "jax": (JAX_WORDS, ("square + site.layer.epsilon", "square"), "mix/rms: output"),
         "tensorflow": (TENSORFLOW_WORDS, ("square + layer.epsilon", "square"), "mix/rms: output"),
+        "keras": (
+            KERAS_WORDS,
+            ("RMSNormalization(epsilon=layer.epsilon)", "RMSNormalization(epsilon=0.0)"),
+            "mix/rms: output",
+        ),
     },
     "a head that trains no table": {
         "torch": (

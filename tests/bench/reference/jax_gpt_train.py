@@ -118,7 +118,8 @@ def prepare(name, batch, precision="fp32", sequence=None):
         return params, first, second, jnp.float32(0)
 
     state = [begin()]
-    text = jax.random.randint(jax.random.key(1), (batch, length + 1), 0, vocabulary)
+    often = 1 / jnp.arange(1, vocabulary + 1)  # as in language: Zipf's law
+    text = jax.random.choice(jax.random.key(1), vocabulary, (batch, length + 1), p=often)
     tokens, targets = text[:, :-1], text[:, 1:]
 
     def step():

@@ -96,7 +96,9 @@ def prepare(name, batch, precision="fp32", compiled=False, sequence=None):
     optimizer.exclude_from_weight_decay(var_list=vectors)
     optimizer.build(model.trainable_variables)
     loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-1)
-    text = tf.random.uniform([batch, length + 1], maxval=vocabulary, dtype=tf.int32)
+    seldom = tf.math.log(tf.range(1.0, vocabulary + 1))[None]  # as in language: Zipf's law
+    text = tf.random.categorical(-seldom, batch * (length + 1), dtype=tf.int32)
+    text = tf.reshape(text, [batch, length + 1])
     tokens, targets = text[:, :-1], text[:, 1:]
 
     @tf.function(jit_compile=compiled, autograph=False)

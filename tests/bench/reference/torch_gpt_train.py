@@ -117,7 +117,9 @@ def prepare(name, batch, precision="fp32", compiled=False, sequence=None, device
     )
     forward = torch.compile(model) if compiled else model
     length = sequence or config.context
-    text = torch.randint(config.vocabulary, (batch, length + 1), device=device)
+    often = 1 / torch.arange(1, config.vocabulary + 1)  # as in language: Zipf's law
+    text = torch.multinomial(often, batch * (length + 1), replacement=True)
+    text = text.view(batch, length + 1).to(device)
     tokens, targets = text[:, :-1].contiguous(), text[:, 1:].contiguous()
 
     def step():
