@@ -60,8 +60,7 @@ MISTAKES = {
             JAX_WORDS,
             (
                 "jax.nn.softmax(scores,",
-                "jax.random.bernoulli(jax.random.PRNGKey(0), 0.9, scores.shape) / 0.9 * "
-                "jax.nn.softmax(scores,",
+                "jax.random.bernoulli(jax.random.key(0), 0.9, scores.shape)*jax.nn.softmax(scores,",
             ),
             MIXED,
         ),
