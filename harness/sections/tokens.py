@@ -17,7 +17,9 @@ _WORDS = """Utilisation is published by at least three conventions, and figures 
 nothing about each other. Full counts queries with all keys, causal with those that they may see,
 and hardware what the step as timed multiplies, repeated forward passes included. Shares are of the
 highest rate that a kernel was measured to reach on this machine in the cell's precision; without
-one there is no share. Compare tokens per second first."""
+one there is no share. The last is of what the network's own layers reach here, each alone and by
+whatever was quickest, once `bakeoff layers` has timed all that multiply at this batch. Compare
+tokens per second first."""
 _COLUMNS = (
     Column("cell", "cell", "name"),
     Column("tokens", "tokens per second", "number"),
@@ -30,6 +32,8 @@ _COLUMNS = (
     Column("hardware_gflops", "GFLOP/s, hardware", "number"),
     Column("hardware_share", "of the measured ceiling", "share"),
     Column("ceiling_gflops", "measured ceiling, GFLOP/s", "number"),
+    Column("alone_gflops", "its layers alone, GFLOP/s, full", "number"),
+    Column("alone_share", "full, of its layers alone", "share"),
 )
 
 
@@ -38,7 +42,8 @@ def _row(name: str, one: ModelFlops) -> tuple[Any, ...]:
     for flops in (one.full, one.causal, one.hardware):
         figures += [flops and flops / 1e9, one.share(flops)]
     tokens = (one.tokens.value, one.tokens.interval, one.tokens.n)
-    return (name, *tokens, *figures, one.roof and one.roof / 1e9)
+    alone = (None, None) if one.alone is None else (one.alone / 1e9, one.full / one.alone)
+    return (name, *tokens, *figures, one.roof and one.roof / 1e9, *alone)
 
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
@@ -46,7 +51,8 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     rows = [
         _row(called[cell.run, cell.key], found)
         for cell in results.cells
-        if not cell.refusal and (found := model_flops(cell, evidence.ceilings or ()))
+        if not cell.refusal
+        and (found := model_flops(cell, evidence.ceilings or (), evidence.floors))
     ]
     if rows:
         name, most, *_ = max(rows, key=lambda row: row[1])
@@ -57,5 +63,9 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
 
 
 SECTION = Section(
-    "Tokens per second", 210, _blocks, contents="Tokens", needs=frozenset({"ceilings"})
+    "Tokens per second",
+    210,
+    _blocks,
+    contents="Tokens",
+    needs=frozenset({"ceilings", "attributions"}),
 )

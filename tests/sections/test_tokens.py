@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.evidence import Evidence
+from harness.analysis.floors.kept_floors import LayerFloor, MachineFloors
+from harness.analysis.floors.layer_times import keys_of_products
 from harness.analysis.limits.model_flops import causal_macs, model_flops
 from harness.sections.tokens import SECTION
 from harness.worker.network.asked_workload import at_length
@@ -65,6 +67,17 @@ def test_without_a_measured_ceiling_there_is_no_share() -> None:
     assert found.share(found.full) is None
 
 
+def test_layers_that_were_all_timed_alone_are_a_ceiling_of_the_network_s_own_shapes() -> None:
+    cell = of_tokens()
+    keys = keys_of_products(cell)
+    kept = {key.words: LayerFloor(1e-3, 1e-3, 1e-3, 1, False, "", "", "", "", 0) for key in keys}
+    found = model_flops(cell, (), MachineFloors(kept))
+    step_s = cell.work_per_step / cell.rate.value
+    assert found.full / found.alone == pytest.approx(1e-3 * len(keys) / step_s)
+    kept.popitem()
+    assert model_flops(cell, (), MachineFloors(kept)).alone is None
+
+
 def test_what_is_computed_twice_counts_by_the_convention_of_hardware_alone() -> None:
     once = 3 * count(tinygpt.WORKLOAD.network).macs
     again = macs_computed_again(tinygpt.WORKLOAD.network, in_order=True)
@@ -91,4 +104,4 @@ def test_a_network_of_another_identity_than_today_s_is_not_counted() -> None:
 
 def test_networks_that_are_fed_no_tokens_have_no_such_section() -> None:
     assert model_flops(cell("resnet50", "torch", "fp32", 100.0, None), ()) is None
-    assert SECTION.needs <= Evidence(ceilings=()).gathered
+    assert SECTION.needs <= Evidence(attributions={}, ceilings=()).gathered

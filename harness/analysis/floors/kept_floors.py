@@ -24,6 +24,7 @@ from harness.analysis.floors.layer_times import (
     LayerKey,
     LayerTime,
     keys_of_network,
+    keys_of_products,
     layer_times,
     memory_rate,
 )
@@ -77,6 +78,12 @@ class MachineFloors:
             return None
         key = keys_of_network(cell).get((site, phase))
         return None if key is None else self.of(key)
+
+    def of_products(self, cell: CellResult) -> float | None:
+        """Give the seconds of all that multiplies in a cell's step; None if one is not kept."""
+        kept = [self.of(key) for key in keys_of_products(cell)]
+        known = [one.seconds for one in kept if one is not None]
+        return sum(known) if known and len(known) == len(kept) else None
 
 
 def kept_floors(platform: str) -> MachineFloors:

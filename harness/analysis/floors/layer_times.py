@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Any
@@ -14,6 +14,7 @@ from harness.store.outcome import Ended
 from harness.verdicts.results import CellResult
 from harness.worker.network.alone import BOTH, FORWARD, alone_sites, bytes_of, macs_of
 from harness.worker.network.precisions import precision_of
+from harness.worker.network.shapes import macs_of_passes
 from harness.worker.network.workload import LayerAlone, Training
 
 BACKWARD = "backward"
@@ -94,6 +95,19 @@ def keys_of_network(cell: CellResult) -> Mapping[tuple[str, str], LayerKey]:
         for one in alone_sites(training.network)
         for passes in (*one.passes, *([BACKWARD] if BOTH in one.passes else []))
     }
+
+
+def keys_of_products(cell: CellResult) -> Sequence[LayerKey]:
+    """Give the keys of both passes of each layer of a cell's network that multiplies."""
+    training = _network(cell)
+    if training is None:
+        return ()
+    multiplied = macs_of_passes(training.network)
+    return [
+        key
+        for (path, passes), key in keys_of_network(cell).items()
+        if passes != BOTH and any(multiplied.get(path, ()))
+    ]
 
 
 def memory_floor_s(

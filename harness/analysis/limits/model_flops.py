@@ -9,7 +9,8 @@ is computed twice:
 - *hardware*: what the step as timed multiplies, forward passes that are repeated included.
 
 A share is of the highest rate that a kernel reached on this machine in the cell's precision, never
-of a figure that a maker states; where nobody measured one there is none.
+of a figure that a maker states; where nobody measured one there is none. Where each layer that
+multiplies was timed alone here (``bakeoff layers``), there is a share of what these reach, too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.analysis.floors.kept_floors import MachineFloors
 from harness.analysis.limits.floors import roof_of, training_of
 from harness.store.record_readers.ceilings import Ceiling
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
@@ -37,13 +39,17 @@ class ModelFlops:
     hardware: float | None
     roof: float | None
     """What all its devices reach at most, as a kernel was measured."""
+    alone: float | None
+    """What its own layers reach where each has the machine to itself; None if that is not kept."""
 
     def share(self, flops: float | None) -> float | None:
         """Give a rate of operations as a share of the roof."""
         return None if flops is None or self.roof is None else flops / self.roof
 
 
-def model_flops(cell: CellResult, ceilings: Sequence[Ceiling]) -> ModelFlops | None:
+def model_flops(
+    cell: CellResult, ceilings: Sequence[Ceiling], floors: MachineFloors | None = None
+) -> ModelFlops | None:
     """Count what a cell computes; None of a network that is fed no tokens."""
     workload = training_of(cell)
     if workload is None or cell.rate is None or vocabulary(workload.network) is None:
@@ -51,13 +57,17 @@ def model_flops(cell: CellResult, ceilings: Sequence[Ceiling]) -> ModelFlops | N
     (length,) = workload.network.input
     rate = cell.rate.value * cell.scale.batch_per_step / cell.work_per_step  # samples
     each = OPERATIONS_PER_MAC * PASSES * rate
+    full = each * count(workload.network).macs
     roof = roof_of(cell, ceilings).compute
+    products_s = None if floors is None else floors.of_products(cell)
+    steps_per_s = rate / cell.scale.batch_per_step
     return ModelFlops(
         tokens=_times(cell.rate, length * cell.scale.batch_per_step / cell.work_per_step),
-        full=each * count(workload.network).macs,
+        full=full,
         causal=each * causal_macs(workload.network),
         hardware=_multiplied(cell, rate),
         roof=None if roof is None else roof.reached.per_s * cell.scale.devices,
+        alone=None if products_s is None else full / (steps_per_s * products_s),
     )
 
 

@@ -59,7 +59,7 @@ class AloneSite(NamedTuple):
     @property
     def shape(self) -> str:
         """Tell layers apart by what they compute, whatever they are called and wherever."""
-        layer = replace(self.site.layer, name="")
+        layer = replace(_untied(self.site.layer), name="")
         return "{} {} {}".format(layer, self.site.input, "whole" if self.to_input else "first")
 
 
