@@ -20,7 +20,7 @@ EXPLAINED = (
     (r"plain node aten\.(add\.Tensor|copy_\.default) \[\]", COUNTS),
 )
 EXPLAINED_OF_TEXTS = (
-    (r"\w+ aten::(detach|flatten|narrow|select|slice|split\w*|unflatten|view) ", VIEW),
+    (r"\w+ aten::(as_strided|detach|flatten|narrow|select|slice|split\w*|unflatten|view) ", VIEW),
     (r"ours aten::(slice_backward|copy_) \[\[\d+, (64|768)\], \[", POSITIONS),
     (r"plain aten::(arange|resize_|index_select|embedding\w*) ", POSITIONS),
     (r"plain aten::(to|_to_copy|copy_|empty\w*) \[(\[\](, )?)+\]", POSITIONS),
