@@ -171,13 +171,13 @@ def test_only_what_adds_up_gets_the_slack_of_sums() -> None:
 
 
 def test_a_gelu_by_tanh_may_lose_what_its_slope_multiplies() -> None:
-    """JAX's gradient of gpt2-124m was 25 roundings off, and 41 in the worst of 10 million."""
+    """JAX's gradient of gpt2-124m was 25 roundings off, and TensorFlow's is up to 63."""
     by_tanh, by_erf = sites(Network((4, 8), (GELU("t", tanh=True), GELU("e", tanh=False))))
     allowed = [
         tolerances.layer_tolerance("fp32", layers.summed(one, 1), is_chain=True) / 2.0**-24
         for one in (by_tanh, by_erf)
     ]
-    assert allowed[0] > 41
+    assert allowed[0] > 63
     assert allowed[1] < 25
 
 

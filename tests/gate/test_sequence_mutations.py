@@ -85,7 +85,7 @@ MISTAKES = {
         "tensorflow": (TENSORFLOW_WORDS, ("if layer.tanh:", "if not layer.tanh:"), "gelu: output"),
         "keras": (
             KERAS_WORDS,
-            ("LogisticGELU() if layer.tanh else ErfGELU()", "ErfGELU()"),
+            ("Gelu(by_tanh=layer.tanh)", "Gelu(by_tanh=False)"),
             "gelu: output",
         ),
     },

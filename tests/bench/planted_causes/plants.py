@@ -110,7 +110,8 @@ SLOPES: dict[str, Edit] = {
     "tensorflow": (
         *UPDATES["tensorflow"][:2],
         (
-            "        many = tf.range(30000.0) + tf.reshape(gradient, [-1])[:1]\n"
+            "        many = tf.cast(tf.range(30000), gradient.dtype)\n"
+            "        many += tf.reshape(gradient, [-1])[:1]\n"
             "        gradient = gradient + 1e-30 * tf.reduce_sum(tf.sin(many))\n"
             "        if name in self._decayed and self._rule.weight_decay:\n"
         ),

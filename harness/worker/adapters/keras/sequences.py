@@ -178,25 +178,24 @@ def _turned(rotary: Rotary, x: Any) -> Any:
     return ops.cast(joined, x.dtype)
 
 
-class LogisticGELU(layers.Layer):
-    """GELU by its tanh, of which half of one more is the logistic function at twice the place.
+class Gelu(layers.Layer):
+    """GELU: Keras' own but in float64, where TensorFlow's rounds its constants to float32.
 
-    TensorFlow's own, which Keras takes, rounds its constants to float32, and its gradient loses
-    twice as many digits.
+    There half of one more than a tanh is the logistic function at twice the place.
     """
 
+    def __init__(self, *, by_tanh: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self._by_tanh = by_tanh
+
     def call(self, x: Any) -> Any:
         """Bend."""
+        if keras.backend.standardize_dtype(x.dtype) != "float64":
+            return keras.activations.gelu(x, approximate=self._by_tanh)
+        if not self._by_tanh:
+            return 0.5 * x * (1 + ops.erf(x * 0.5**0.5))
         twice = 2 * (2 / numpy.pi) ** 0.5
         return x * ops.sigmoid(x * (twice + twice * _CUBE * x * x))
-
-
-class ErfGELU(layers.Layer):
-    """GELU by erf, whose root of two TensorFlow's own rounds to float32: 1.1e-8 off in float64."""
-
-    def call(self, x: Any) -> Any:
-        """Bend."""
-        return 0.5 * x * (1 + ops.erf(x * 0.5**0.5))
 
 
 def embedding(spot: Spot) -> List[Any]:
@@ -250,7 +249,7 @@ def attention(spot: Spot) -> List[Any]:
 def gelu(spot: Spot) -> List[Any]:
     """Multiply x by the normal distribution at x."""
     layer: Any = spot.layer
-    return [LogisticGELU() if layer.tanh else ErfGELU()]
+    return [Gelu(by_tanh=layer.tanh)]
 
 
 def select(spot: Spot) -> List[Any]:

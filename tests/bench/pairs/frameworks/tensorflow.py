@@ -7,7 +7,6 @@ from tests.bench.pairs import hlo
 
 MOVED = "1.15's running statistics: ours assigns old + part, the script takes a part away in place"
 PADS = "a pad stops at the last row that a window reads; the script pads one row more"
-GELU = "GELU by the logistic function: TensorFlow's own rounds its constants to float32"
 PARTS = "queries, keys and values of the sizes that heads have, which may differ; sizes are folded"
 OPTIMISER = "numbers of Keras' optimiser, in the variables' type for the gate's sake"
 EPSILON = "Adam's epsilon stands beside the corrected moment; Keras corrects it too"
@@ -23,9 +22,6 @@ EXPLAINED = (
 )
 EXPLAINED_OF_TEXTS = (
     (r"ours Mul \['\(\)'\]", EPSILON),
-    (r"ours (Sigmoid|SigmoidGrad) ", GELU),
-    (r"plain (AddV2|Pow|Tanh|TanhGrad) \['\(\d+, \d+, (256|3072)\)'\]", GELU),
-    (r"plain Sub \['\(\)'\]", GELU),
     (r"ours (ConcatV2|StridedSlice|Sub) \['\([13],\)'\]", PARTS),
     (r"\w+ Split(V)? ", PARTS),
     (r"plain (RealDiv|Sqrt|StridedSlice) \['\(\)'\]", SCALE),
