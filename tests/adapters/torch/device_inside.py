@@ -49,7 +49,7 @@ def test_kernels_belong_where_their_operators_do():
     activity = TrainingActivity(trainer, fed(WORKLOAD, {"batch": 4}, alone), "images")
     activity.step()
     marks = Marks(WORKLOAD.network)
-    with attribution._marked(trainer.network.at, activity, marks):
+    with attribution.marked(activity, marks):
         (one,), _ = traced(activity, 1, with_shapes=True, is_gpu=False)
     made, _ = traced(activity, STEPS, with_shapes=False, is_gpu=False)
     moved = [step._replace(device=list(kernels(step.host))) for step in made]

@@ -32,7 +32,7 @@ def attribute(activity: TrainingActivity, network: Any) -> Attribution:
     with inductor.kept_graphs(lowered, graphs) if settings.is_compiled else nullcontext():
         steps = warmed(activity)
     marks = Marks(network)
-    with _marked(activity, marks):
+    with marked(activity, marks):
         activity.step()
         (one,), _ = traced(activity, 1, with_shapes=True, is_gpu=settings.is_gpu)
     made, untraced_s = traced(activity, steps, with_shapes=False, is_gpu=settings.is_gpu)
@@ -40,7 +40,7 @@ def attribute(activity: TrainingActivity, network: Any) -> Attribution:
 
 
 @contextmanager
-def _marked(activity: TrainingActivity, marks: Marks) -> Iterator[None]:
+def marked(activity: TrainingActivity, marks: Marks) -> Iterator[None]:
     """Let layers, the loss, its scale and clipping open a range while they run."""
     trainer = activity.trainer
     is_compiled = trainer.settings.is_compiled
