@@ -126,12 +126,12 @@ def _two_sided(file: Path, cause: Cause) -> tuple[Plan, dict[str, Payload]]:
     )
 
 
-def accounts(run: Path) -> Iterator[Explanation]:
-    """Explain the difference between a run's two cells, then between those of drawn blocks."""
+def accounts(run: Path, drawn: int) -> Iterator[Explanation]:
+    """Explain the difference between a run's two cells, then of so many sets of drawn blocks."""
     results = read_results([run])
     clean, slow = sorted(results.cells, key=lambda one: one.label)
     yield explained(results, clean, slow)
-    for pair in drawn_pairs((clean, slow), DRAWN, seed=results.runs[0].seed):
+    for pair in drawn_pairs((clean, slow), drawn, seed=results.runs[0].seed):
         yield explained(results, *pair)
 
 
@@ -175,11 +175,12 @@ def main() -> None:
     lines = []
     for framework, name in asked(given.pairs):
         cause, answers, drawn = CAUSES[name], [], []
+        sets = DRAWN if cause.part else 0
         for number in range(1, given.runs + 1):
             run = given.directory.resolve() / framework / f"{name}-{number}"
             if measure(run, framework, cause).interrupted:
                 raise SystemExit(f"{run}: cut off; the same command goes on")
-            first, *more = (verdict(one, cause) for one in accounts(run))
+            first, *more = (verdict(one, cause) for one in accounts(run, sets))
             answers.append(first)
             drawn.extend(more)
             print(f"{framework}/{name} {number}: {first[2]}", flush=True)
