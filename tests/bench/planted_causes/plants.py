@@ -61,7 +61,10 @@ COPIES = {
         "            x = x.contiguous(memory_format=torch.channels_last).contiguous()\n"
         "        return x.mean(dim=tuple(range(2, x.dim())))"
     ),
-    "jax": ("    GlobalAverage: lambda net, site, x, one: jnp.mean(_copied(x), net.positions(x)),"),
+    "jax": (
+        "    GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x))\n"
+        "    + 1e-30 * _copied(lax.stop_gradient(x).reshape(-1)[:1000]),"
+    ),
     "tensorflow": (
         "    for _ in range(100):\n"
         "        x = tf.transpose(x, [1, 2, 3, 0])\n"
@@ -74,12 +77,8 @@ JAX_WORK = (
 )
 JAX_COPIED = (
     "def _copied(x):\n"
-    "    turned = x.shape[1:] + x.shape[:1]\n"
-    "    for _ in range(50):  # flattened, it cannot be turned by its layout's name alone\n"
-    "        flat = lax.optimization_barrier(jnp.transpose(x, (1, 2, 3, 0)).reshape(-1))\n"
-    "        back = jnp.transpose(flat.reshape(turned), (3, 0, 1, 2)).reshape(-1)\n"
-    "        x = lax.optimization_barrier(back).reshape(x.shape)\n"
-    "    return x\n\n\n"
+    "    # Anywhere but in a loop XLA turns what the layout is called, and no tensor.\n"
+    "    return jnp.sum(lax.fori_loop(0, 4, lambda _, big: big.T, jnp.outer(x, x)))\n\n\n"
 )
 SHADOW: Edit = (
     "torch/training.py",
