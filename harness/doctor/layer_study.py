@@ -37,6 +37,8 @@ class Wanted:
     batch: int
     precision: str
     device: str
+    threads: int | None
+    """None: as many as there are."""
     layouts: tuple[str, ...]
     heaviest: int | None
     """None: all layers, and the step beside them."""
@@ -96,6 +98,8 @@ def session(wanted: Wanted, platform: Platform) -> Session:
         "device": wanted.device,
         "layout": list(wanted.layouts),
     }
+    if wanted.threads:
+        matrix["threads"] = wanted.threads
     measure = {"trials": wanted.trials, "warmup": "3 steps", "until": wanted.until}
     # What a machine needs at best, it needs for one alone.
     data: dict[str, Any] = {

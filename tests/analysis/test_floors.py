@@ -31,10 +31,16 @@ from workloads.tinycnn import WORKLOAD
 QUIET = Behaviour(trial_noise=0.0, window_noise=0.0, windows=30)
 
 
-def recorded(layer: str, step_s: float, framework: str = "torch") -> RecordedCell:
-    name = f"tinycnn/{layer}"
-    behaviour = replace(QUIET, step_s=step_s)
-    return RecordedCell(workload=name, framework=framework, behaviour=behaviour, macs=None)
+def recorded(
+    layer: str, step_s: float, framework: str = "torch", **factors: object
+) -> RecordedCell:
+    return RecordedCell(
+        workload=f"tinycnn/{layer}",
+        framework=framework,
+        behaviour=replace(QUIET, step_s=step_s),
+        macs=None,
+        factors={"threads": None, **factors},
+    )
 
 
 def results(folder: Path, *cells: RecordedCell, name: str = "a") -> Results:
@@ -102,7 +108,33 @@ def test_a_layer_of_equal_shape_has_the_same_floor_and_another_batch_has_none(
     assert ("block/bn2", BACKWARD) in keys_of_network(cell)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"version": 9}', '{"version": 1, "layers": 3}'])
+def test_a_cell_of_one_thread_is_held_to_what_one_thread_can_do(tmp_path: Path, here: None) -> None:
+    two = recorded(f"conv1/{FORWARD}", 0.01)
+    one = recorded(f"conv1/{FORWARD}", 0.02, threads=1)
+    told = kept_floors.keep(results(tmp_path, two, one))
+    cell = timed("torch", 10.0)
+    floors = [
+        told.of_part(
+            replace(cell, factors={**cell.factors, "threads": threads}), "conv1", "forward"
+        )
+        for threads in (None, 1)
+    ]
+    assert [round(floor.seconds, 6) for floor in floors if floor] == [0.01, 0.02]
+
+
+def test_floors_are_those_of_the_cpus_that_the_run_had_not_of_whoever_reads(
+    tmp_path: Path, here: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = results(tmp_path, recorded(f"conv1/{BOTH}", 0.02))
+    kept = kept_floors.keep(found)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
+    assert kept_floors.floors_of(found) == kept
+    (run,) = found.runs
+    fewer = {**run.platform, "node": {"cpus": 1}}
+    assert not kept_floors.floors_of(replace(found, runs=(replace(run, platform=fewer),))).layers
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"version": 9}', '{"version": 2, "layers": 3}'])
 def test_what_is_damaged_is_nothing(content: str, tmp_path: Path, here: None) -> None:
     found = results(tmp_path, recorded(f"conv1/{BOTH}", 0.02))
     kept_floors.keep(found)

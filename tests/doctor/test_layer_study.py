@@ -19,6 +19,7 @@ WANTED = Wanted(
     batch=4,
     precision="fp32",
     device="cpu",
+    threads=None,
     layouts=("default",),
     heaviest=20,
     trials=2,
@@ -44,6 +45,13 @@ def test_each_layer_is_planned_both_ways_in_each_framework_and_the_memory_beside
     assert len(named) == 20 * 2 * 2 + 1
     assert not plan.measure.turns
     assert {cell.macs for cell in plan.cells} == {None}
+
+
+def test_layers_take_as_many_threads_as_are_asked_for() -> None:
+    plan = make_plan(
+        session(replace(WANTED, threads=1), load_platform("local")).study, load_platform("local")
+    )
+    assert {cell.factors["threads"] for cell in plan.cells if cell.workload != "triad"} == {1}
 
 
 def test_where_every_layer_is_timed_the_step_is_too() -> None:

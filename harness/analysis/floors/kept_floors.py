@@ -1,8 +1,9 @@
 """Keep the least time that anything took on this machine for a layer, shape by shape.
 
-``STATE/floors/`` has one small file for each machine, platform and share of it: for each layer,
-pass, batch, precision and device the quickest cell so far, with what computed it, and beside them
-the memory's rate. Only what was measured is kept; a quicker cell replaces a slower one.
+``STATE/floors/`` has one small file for each machine, platform and number of its CPUs: for each
+layer, pass, batch, precision, device and number of threads the quickest cell so far, with what
+computed it, and beside them the memory's rate. Only what was measured is kept; a quicker cell
+replaces a slower one.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from harness.store.json_text import parse
 from harness.verdicts.results import CellResult
 from harness.worker.network.alone import FORWARD
 
-_VERSION = 1  # 1: first
+_VERSION = 2  # 1: first; 2: of so many threads
 _MOST_BYTES = 1 << 24
 
 
@@ -86,8 +87,8 @@ class MachineFloors:
         return sum(known) if known and len(known) == len(kept) else None
 
 
-def kept_floors(platform: str) -> MachineFloors:
-    """Read what is kept of this machine; nothing where there is nothing, or it is damaged."""
+def kept_floors(platform: Mapping[str, Any]) -> MachineFloors:
+    """Read what is kept of this machine, as a run's platform has it; nothing if that is damaged."""
     try:
         content = parse(_file(platform).read_bytes()[:_MOST_BYTES])
     except (OSError, ValueError):  # less is known then
@@ -110,14 +111,13 @@ def floors_of(results: Results) -> MachineFloors:
     nodes = {node for cell in results.cells for trial in cell.trials for node in trial.nodes}
     if nodes != {socket.gethostname()}:
         return MachineFloors()
-    return kept_floors(str(results.runs[0].platform.get("name") or ""))
+    return kept_floors(results.runs[0].platform)
 
 
 def keep(results: Results) -> MachineFloors:
     """Keep what a run of layers was quicker in than anything before; give all that is kept."""
     (run,) = results.runs
-    platform = str(run.platform.get("name") or "")
-    before = kept_floors(platform)
+    before = kept_floors(run.platform)
     layers = dict(before.layers)
     for time in layer_times(results):
         known = layers.get(time.key.words)
@@ -138,7 +138,7 @@ def keep(results: Results) -> MachineFloors:
     rates = [one for one in (before.memory_bytes_per_s, memory_rate(results)) if one is not None]
     now = MachineFloors(layers, max(rates, default=None))
     if now != before:
-        file = _file(platform)
+        file = _file(run.platform)
         try:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_json(file, {"version": _VERSION, **asdict(now)})
@@ -172,7 +172,9 @@ def _is_positive(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and isfinite(value) and value > 0
 
 
-def _file(platform: str) -> Path:
-    here = [socket.gethostname(), share.cpu(), os.cpu_count(), share.cpus(), platform]
+def _file(platform: Mapping[str, Any]) -> Path:
+    # The CPUs are those that the run had: who reads it may have been given fewer.
+    cpus = (platform.get("node") or {}).get("cpus")
+    here = [socket.gethostname(), share.cpu(), os.cpu_count(), cpus, platform.get("name")]
     name = hashlib.sha256(json.dumps(here).encode()).hexdigest()[:12]
     return user_folders.state_home() / "floors" / f"{name}.json"

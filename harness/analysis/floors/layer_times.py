@@ -32,12 +32,14 @@ class LayerKey:
     batch: int
     precision: str
     device: str
+    threads: int | None
+    """None on a GPU, and where a cell takes as many as it is given."""
 
     @property
     def words(self) -> str:
         """Write it as one line."""
-        parts = (self.shape, self.passes, f"batch {self.batch}", self.precision, self.device)
-        return " | ".join(parts)
+        parts = [self.shape, self.passes, f"batch {self.batch}", self.precision, self.device]
+        return " | ".join([*parts, *([f"threads {self.threads}"] if self.threads else [])])
 
 
 @dataclass(frozen=True)
@@ -157,12 +159,14 @@ def _layer_time(cell: CellResult) -> LayerTime | None:
 
 
 def _key(shape: str, passes: str, cell: CellResult) -> LayerKey:
+    device = str(cell.factors.get("device") or "cpu")
     return LayerKey(
         shape,
         passes,
         cell.scale.batch_per_step,
         str(cell.factors.get("precision")),
-        str(cell.factors.get("device") or "cpu"),
+        device,
+        cell.factors.get("threads") if device == "cpu" else None,
     )
 
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 @click.option("--precision", default="fp32", show_default=True)
 @click.option("--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True)
 @click.option(
+    "--threads", type=click.IntRange(1), default=None, help="Of each cell; all CPUs by default."
+)
+@click.option(
     "--layout",
     "layouts",
     multiple=True,

@@ -32,7 +32,11 @@ POOL = {
         "    return tf.reduce_mean(x, list(range(first, first + rank)))",
     ),
 }
-"""The layer into which work and copies are planted: `pool2`, a mean."""
+"""The layer into which work and copies are planted: `pool2`, a mean.
+
+What is planted is large beside the calls that ask for it, so that it is what it is called: two
+hundred copies of a small tensor are two hundred calls of the host first.
+"""
 JAX_LAYERS = "LAYERS: Dict[type, Callable[[Lowered, Any, Any, Pass], Any]] = {"
 WORK = {
     "torch": (
@@ -49,7 +53,7 @@ WORK = {
     "tensorflow": (
         "    big = tf.reshape(tf.stop_gradient(x), [-1])[:1000]\n"
         "    big = big[:, None] * big[None, :]\n"
-        "    for _ in range(4):\n"
+        "    for _ in range(30):\n"
         "        big = tf.tanh(big)\n"
         "    more = 1e-30 * tf.reduce_sum(big)\n"
         "    return tf.reduce_mean(x, list(range(first, first + rank))) + more"
@@ -57,18 +61,23 @@ WORK = {
 }
 COPIES = {
     "torch": (
-        "        for _ in range(100):\n"
-        "            x = x.contiguous(memory_format=torch.channels_last).contiguous()\n"
-        "        return x.mean(dim=tuple(range(2, x.dim())))"
+        "        big = x.detach().flatten()[:1000]\n"
+        "        big = torch.outer(big, big).reshape(1, 100, 100, 100)\n"
+        "        for _ in range(4):\n"
+        "            big = big.contiguous(memory_format=torch.channels_last).contiguous()\n"
+        "        return x.mean(dim=tuple(range(2, x.dim()))) + 1e-30 * big.sum()"
     ),
     "jax": (
         "    GlobalAverage: lambda net, site, x, one: jnp.mean(x, net.positions(x))\n"
         "    + 1e-30 * _copied(lax.stop_gradient(x).reshape(-1)[:1000]),"
     ),
     "tensorflow": (
-        "    for _ in range(100):\n"
-        "        x = tf.transpose(x, [1, 2, 3, 0])\n"
-        "    return tf.reduce_mean(x, list(range(first, first + rank)))"
+        "    big = tf.reshape(tf.stop_gradient(x), [-1])[:1000]\n"
+        "    big = tf.reshape(big[:, None] * big[None, :], [100, 100, 100])\n"
+        "    for _ in range(8):\n"
+        "        big = tf.transpose(big, [1, 2, 0])\n"
+        "    more = 1e-30 * tf.reduce_sum(big)\n"
+        "    return tf.reduce_mean(x, list(range(first, first + rank))) + more"
     ),
 }
 JAX_WORK = (
@@ -101,7 +110,7 @@ SLOPES: dict[str, Edit] = {
     "jax": (
         *UPDATES["jax"][:2],
         (
-            "    many = jnp.arange(30000.0) + slope.ravel()[0]\n"
+            "    many = jnp.arange(100000.0) + slope.ravel()[0]\n"
             "    slope = slope + 1e-30 * jnp.sum(jnp.sin(many))\n"
             "    velocity = rule.momentum * old[0] + slope"
         ),
@@ -109,7 +118,7 @@ SLOPES: dict[str, Edit] = {
     "tensorflow": (
         *UPDATES["tensorflow"][:2],
         (
-            "        many = tf.cast(tf.range(30000), gradient.dtype)\n"
+            "        many = tf.cast(tf.range(200000), gradient.dtype)\n"
             "        many += tf.reshape(gradient, [-1])[:1]\n"
             "        gradient = gradient + 1e-30 * tf.reduce_sum(tf.sin(many))\n"
             "        if name in self._decayed and self._rule.weight_decay:\n"

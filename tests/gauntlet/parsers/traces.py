@@ -43,7 +43,7 @@ _FLOOR = {
     "run": "r",
     "wall_ns": 5,
 }
-_FLOORS = {"version": 1, "layers": {"conv": _FLOOR}, "memory_bytes_per_s": 1e10}
+_FLOORS = {"version": 2, "layers": {"conv": _FLOOR}, "memory_bytes_per_s": 1e10}
 _NOISE = {"version": 1, "runs": [{"run": "r", "cells": {"c": [5, 0.01]}, "within": [1, 2.0]}]}
 
 
@@ -175,7 +175,7 @@ PARSERS = (
     Parser(
         "floors that are kept",
         texts(json.dumps(_FLOORS)),
-        _kept(lambda: kept_floors._file("p"), lambda: kept_floors.kept_floors("p")),
+        _kept(lambda: kept_floors._file({}), lambda: kept_floors.kept_floors({})),
         ("harness/analysis/floors/kept_floors",),
         is_json=True,
         refuses=(),
