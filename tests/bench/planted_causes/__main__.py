@@ -5,7 +5,8 @@
 Each run times two cells by turns, whole as `bakeoff run` does it: gate, proofs, blocks, then the
 jobs that trace steps. One has the code that is installed, the other a copy in which one thing is
 slow. Every plant trains the same network: what changes training the gate and the proofs refuse, and
-what multiplies more is refused for its multiplications. `FRAMEWORK/nothing` is the same cell twice.
+what multiplies more is refused for its multiplications. `FRAMEWORK/nothing` is the same cell twice;
+`FRAMEWORK/label` computes in float32 what is called bf16, which JAX does on a CPU anyhow.
 
 Named first: the planted part is the largest one of the account, and told from noise. Its size is
 held to the sleep that was planted, and where something computes more, to the whole difference of
@@ -17,13 +18,12 @@ finished is read, once its disturbed steps were traced again.
 from __future__ import annotations
 
 import argparse
-import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis.explain.cells import explained
-from harness.analysis.explain.explanation import Explanation
+from harness.analysis.explain.explanation import Explanation, Term
 from harness.analysis.explain.words import part_name
 from harness.analysis.read import read_results
 from harness.gate.gate import ensure
@@ -40,7 +40,7 @@ from harness.study.study import load_study
 from harness.verdicts.ended_trial import doubt
 from tests.adapters.test_planted_causes import ADAPTERS, ALLOWED, Edit
 from tests.bench.planted_causes.drawn_blocks import drawn_pairs
-from tests.bench.planted_causes.plants import CAUSES, FRAMEWORKS, Cause
+from tests.bench.planted_causes.plants import CAUSES, Cause
 
 RUNS = 5
 DRAWN = 100
@@ -51,6 +51,7 @@ STUDY = """title = "Planted causes"
 workload = "tinycnn"
 framework = "{framework}"
 batch = 16
+precision = "{precision}"
 threads = 1
 [measure]
 trials = 6
@@ -102,7 +103,8 @@ def measure(run: Path, framework: str, cause: Cause) -> SessionResult:
         )
     file = run.parent / f"{run.name}.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(STUDY.format(framework=framework), encoding="utf-8")
+    study = STUDY.format(framework=framework, precision=cause.precision)
+    file.write_text(study, encoding="utf-8")
     plan, own = _two_sided(file, cause)
     return session.start(
         plan,
@@ -142,6 +144,8 @@ def verdict(told: Explanation, cause: Cause) -> tuple[bool, float | None, str]:
     if not cause.part:
         names = ", ".join(part_name(one) for one in told.causes)
         return not names, None, f"the steps differ, by {names or 'no part that can be told'}"
+    if cause.is_of_types:
+        return _told_by_types(told, cause)
     first = told.terms[0]
     wanted = cause.seconds or told.difference_s
     named = next((one for one in told.terms if part_name(one) == cause.part), first)
@@ -156,12 +160,34 @@ def verdict(told: Explanation, cause: Cause) -> tuple[bool, float | None, str]:
     return is_named and first.is_told, miss, said
 
 
+def _told_by_types(told: Explanation, cause: Cause) -> tuple[bool, float, str]:
+    """Hold an account to what differs wherever one side computes in bfloat16 and the other not."""
+    differing = [one for one in told.terms if _narrow(one, first=True) != _narrow(one, first=False)]
+    size_s = sum(one.difference_s for one in differing)
+    first = told.terms[0]
+    is_planted = not _narrow(first, first=told.first.label.endswith("B"))
+    said = (
+        f"{part_name(first)} first; {cause.part}: {1e3 * size_s:.2f} ms told, "
+        f"{1e3 * told.difference_s:.2f} planted"
+    )
+    if not first.is_told:
+        said += "; not told from noise"
+    is_named = first in differing and is_planted and first.is_told
+    return is_named, size_s / told.difference_s - 1, said
+
+
+def _narrow(term: Term, *, first: bool) -> bool:
+    ran = term.first_operations if first else term.second_operations
+    return any("bfloat16" in one.type.lower() for one in ran)
+
+
 def asked(pairs: list[str]) -> Iterator[tuple[str, str]]:
     """Give framework and cause of what is to be planted; everything where nothing is named."""
-    for one in pairs or [f"{f}/{c}" for f, c in itertools.product(FRAMEWORKS, CAUSES)]:
+    known = [f"{framework}/{name}" for name, one in CAUSES.items() for framework in one.edits]
+    for one in pairs or known:
+        if one not in known:
+            raise SystemExit(f"{one}: known are {', '.join(known)}")
         framework, _, cause = one.partition("/")
-        if framework not in FRAMEWORKS or cause not in CAUSES:
-            raise SystemExit(f"{one}: known are {', '.join(FRAMEWORKS)} and {', '.join(CAUSES)}")
         yield framework, cause
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.adapters.test_planted_causes import SLEEPS, UPDATES, Edit
+from tests.adapters.test_planted_causes import SLEEPS, UPDATES, WIDE, Edit
 
 FRAMEWORKS = ("torch", "jax", "tensorflow")
 NOTHING = "nothing"
@@ -19,6 +19,9 @@ class Cause:
     edits: dict[str, tuple[Edit, ...]]
     seconds: float | None = None
     """What each step takes longer; None: as much as it does."""
+    precision: str = "fp32"
+    is_of_types: bool = False
+    """Whether it is told by the types in which either side computes, wherever it multiplies."""
 
 
 POOL = {
@@ -163,5 +166,11 @@ CAUSES = {
         "input", {name: ((*at, FETCH + at[1]),) for name, at in SYNC.items()}, seconds=0.02
     ),
     "sleep": Cause("host gaps", {name: (SLEEPS[name],) for name in FRAMEWORKS}, seconds=0.05),
+    "label": Cause(
+        "what multiplies, in float32 for bfloat16",
+        {name: (edit,) for name, edit in WIDE.items()},
+        precision="bf16",
+        is_of_types=True,
+    ),
     NOTHING: Cause("", dict.fromkeys(FRAMEWORKS, ())),
 }
