@@ -65,7 +65,7 @@ LEE = included(
     "lee2021",
     lambda cell: (
         cell.get("cell_seed", 1) <= 2
-        and cell.get("buffer_samples") not in (256, 1024)
+        and cell.get("buffer_samples") not in (64, 256)
         and (cell.get("ranks_per_node") != 2 or cell["reader"] == "pread")
     ),
 )
