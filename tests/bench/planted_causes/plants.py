@@ -66,7 +66,7 @@ COPIES = {
     "torch": (
         "        big = x.detach().flatten()[:1000]\n"
         "        big = torch.outer(big, big).reshape(1, 100, 100, 100)\n"
-        "        for _ in range(4):\n"
+        "        for _ in range(10):\n"
         "            big = big.contiguous(memory_format=torch.channels_last).contiguous()\n"
         "        return x.mean(dim=tuple(range(2, x.dim()))) + 1e-30 * big.sum()"
     ),
@@ -77,7 +77,7 @@ COPIES = {
     "tensorflow": (
         "    big = tf.reshape(tf.stop_gradient(x), [-1])[:1000]\n"
         "    big = tf.reshape(big[:, None] * big[None, :], [100, 100, 100])\n"
-        "    for _ in range(8):\n"
+        "    for _ in range(16):\n"
         "        big = tf.transpose(big, [1, 2, 0])\n"
         "    more = 1e-30 * tf.reduce_sum(big)\n"
         "    return tf.reduce_mean(x, list(range(first, first + rank))) + more"
@@ -90,7 +90,7 @@ JAX_WORK = (
 JAX_COPIED = (
     "def _copied(x):\n"
     "    # Anywhere but in a loop XLA turns what the layout is called, and no tensor.\n"
-    "    return jnp.sum(lax.fori_loop(0, 4, lambda _, big: big.T, jnp.outer(x, x)))\n\n\n"
+    "    return jnp.sum(lax.fori_loop(0, 8, lambda _, big: big.T, jnp.outer(x, x)))\n\n\n"
 )
 SHADOW: Edit = (
     "torch/training.py",
