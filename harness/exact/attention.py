@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from harness.exact.layer import Array, Forward, Own
 from harness.worker.network.sequence_layers import Attention, Rotary
 
+_HIDDEN = float(np.finfo(np.float64).min)
+"""A score of what a query may not see: its share is 0 wherever the query sees anything."""
 
-def attention(layer: Attention, x: Array, _own: Own, _counts: Sequence[int]) -> Forward:
+
+@dataclass(frozen=True)
+class Mixing:
+    """What the word pins beside its fields; reckoned otherwise only to name a slip."""
+
+    scale: float
+    """What multiplies scores."""
+    ahead: int | None
+    """How many positions beyond its own a query sees; None: all."""
+    read: tuple[int, ...]
+    """Which key and value head each query head reads."""
+
+
+def pinned(layer: Attention) -> Mixing:
+    """Say how the word is reckoned."""
+    group = layer.heads // layer.kv_heads
+    read = tuple(head // group for head in range(layer.heads))
+    return Mixing(layer.head**-0.5, 0 if layer.causal else None, read)
+
+
+def attention(
+    layer: Attention, x: Array, _own: Own, _counts: Sequence[int], mixing: Mixing | None = None
+) -> Forward:
     """Mix positions, head by head; of several query heads that share a key, gradients add up."""
+    how = pinned(layer) if mixing is None else mixing
     queries, keys, values = _split(layer, x)
     if layer.rotary is not None:
         queries, keys = turned(layer.rotary, queries, 1), turned(layer.rotary, keys, 1)
-    group = layer.heads // layer.kv_heads
-    keys, values = np.repeat(keys, group, axis=1), np.repeat(values, group, axis=1)
-    scores = queries @ keys.swapaxes(2, 3) / np.sqrt(layer.head)
-    if layer.causal:
+    keys, values = keys[:, how.read], values[:, how.read]
+    scores = queries @ keys.swapaxes(2, 3) * how.scale
+    if how.ahead is not None:
         length = x.shape[1]
-        scores = np.where(np.tril(np.ones((length, length), dtype=bool)), scores, -np.inf)
+        is_seen = np.tri(length, k=how.ahead, dtype=bool)
+        scores = np.where(is_seen, scores, _HIDDEN)
     shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
     shares /= shares.sum(axis=-1, keepdims=True)
 
@@ -28,9 +54,10 @@ def attention(layer: Attention, x: Array, _own: Own, _counts: Sequence[int]) -> 
         sent = _headed(slope, layer.heads)
         through = sent @ values.swapaxes(2, 3)
         bent = shares * (through - (through * shares).sum(axis=-1, keepdims=True))
-        bent /= np.sqrt(layer.head)
-        to_queries, to_keys = bent @ keys, _shared(bent.swapaxes(2, 3) @ queries, group)
-        to_values = _shared(shares.swapaxes(2, 3) @ sent, group)
+        bent *= how.scale
+        to_queries = bent @ keys
+        to_keys = _shared(bent.swapaxes(2, 3) @ queries, how, layer)
+        to_values = _shared(shares.swapaxes(2, 3) @ sent, how, layer)
         if layer.rotary is not None:
             to_queries, to_keys = (turned(layer.rotary, one, -1) for one in (to_queries, to_keys))
         parts = [_flat(one) for one in (to_queries, to_keys, to_values)]
@@ -71,8 +98,9 @@ def _flat(x: Array) -> Array:
     return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
 
 
-def _shared(x: Array, group: int) -> Array:
-    """Add up what the query heads of a group send to the key or value that they share."""
-    samples, heads, length, size = x.shape
-    total: Array = x.reshape(samples, heads // group, group, length, size).sum(axis=2)
+def _shared(x: Array, how: Mixing, layer: Attention) -> Array:
+    """Add up what query heads send to the key or value head that they share."""
+    total = np.zeros((len(x), layer.kv_heads, *x.shape[2:]))
+    for head, read in enumerate(how.read):
+        total[:, read] += x[:, head]
     return total

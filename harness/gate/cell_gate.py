@@ -34,7 +34,7 @@ from harness.gate.progress import ExaminationProgress, Watcher
 from harness.gate.reference import GateReferences, code_digest
 from harness.gate.reference import key as reference_key
 from harness.gate.result import GatePart, Result, joined
-from harness.gate.tensors import folders, requests
+from harness.gate.tensors import folders, requests, sums
 from harness.plan.cell import Cell
 from harness.plan.gate_duration import examination_s, trains_on_files, trains_together
 from harness.platform.platform import Platform
@@ -259,6 +259,6 @@ class _Workplace:
 def _code_digest() -> str:
     """Digest the host's code that decides a result."""
     whole = hashlib.sha256(code_digest().encode())
-    for module in (arithmetic, semantics, layers, own_updates, ranks):
+    for module in (arithmetic, semantics, layers, sums, own_updates, ranks):
         whole.update(Path(module.__file__ or "").read_bytes())
     return whole.hexdigest()

@@ -3,48 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
-from typing import Any
 
+from harness.exact import slips
 from harness.gate import own_updates
 from harness.gate import tolerances as arithmetic
 from harness.gate.semantics import TensorComparison, off_by
 from harness.gate.tensors import folders, requests, sensitive_inputs
 from harness.gate.tensors.sensitive_inputs import TensorPart
+from harness.gate.tensors.sums import summed
 from harness.worker.gate.tensors import Folder
 from harness.worker.network.layers import (
-    LRN,
-    AveragePool,
     BatchNorm,
-    Conv,
-    Dense,
     Dropout,
-    Flatten,
-    GlobalAverage,
-    Layer,
-    LeakyReLU,
-    MaxPool,
-    ReLU,
-    Scale,
-    Tanh,
 )
-from harness.worker.network.rule import SequenceShape, product
+from harness.worker.network.rule import SequenceShape
 from harness.worker.network.sequence_layers import (
     GELU,
-    Attention,
-    ClassToken,
     Embedding,
-    Gather,
     LayerNorm,
-    Positions,
     RMSNorm,
-    Segments,
-    Select,
-    SiLU,
-    TiedDense,
-    ToSequence,
 )
 from harness.worker.network.shapes import Site, borrowed, branches, parameter_shapes, sites
 from harness.worker.network.workload import Training
@@ -136,9 +116,33 @@ def _passed(
             off = arithmetic.error(take(found), take(expected), scale=size.get(kind, 0.0))
             if off > allowed:
                 which = f"{where}, {part.words}," if part.words else where
-                return TensorComparison(worst, off_by(which, found, expected, off, allowed))
+                words = off_by(which, found, expected, off, allowed)
+                if kind == "output":
+                    words += _slip(site, allowed, given, found, parts, sizes)
+                return TensorComparison(worst, words)
             worst = max(worst, off)
     return TensorComparison(worst)
+
+
+def _slip(
+    site: Site,
+    allowed: float,
+    given: Folder,
+    found: arithmetic.Array,
+    parts: Sequence[TensorPart],
+    sizes: Sequence[Mapping[str, float]],
+) -> str:
+    """Say which usual slip alone gives a layer's output, in all its parts."""
+
+    def agrees(output: arithmetic.Array) -> bool:
+        return all(
+            arithmetic.error(one.of(found), one.of(output), scale=size.get("output", 0.0))
+            <= allowed
+            for one, size in zip(parts, sizes, strict=True)
+        )
+
+    entering = folders.array(given.tensors[f"layer/{site.path}/input"])
+    return slips.of_layer(site, folders.arrays(given, "initial/"), entering, agrees)
 
 
 def _moved(site: Site, given: Folder, made: Folder, declared: Sequence[str]) -> TensorComparison:
@@ -203,82 +207,6 @@ def _sizes(site: Site, given: Folder, precision: str, part: TensorPart) -> dict[
         gamma = part.of_parameter(folders.array(given.tensors[f"initial/{site.path}/gamma"]))
         found |= arithmetic.sizes_of_norm(inputs, gradient, gamma, site.layer.epsilon)
     return found
-
-
-def summed(site: Site, samples: int) -> int:
-    """Count the products that a layer's largest sum adds up, forward or backward; 0: no sum."""
-    return SUMMED[type(site.layer)](site.layer, site, samples)
-
-
-def _weighed(_layer: Conv | Dense, site: Site, samples: int) -> int:
-    _, weight = parameter_shapes(site)[0]
-    taps = product(weight[2:])
-    return max(weight[0] * taps, weight[1] * taps, _positions(_layer, site, samples))
-
-
-def _positions(_layer: Layer, site: Site, samples: int) -> int:
-    is_sequence = isinstance(site.output, SequenceShape)
-    return samples * product(site.output[:-1] if is_sequence else site.output[1:])
-
-
-def _tied(layer: TiedDense, site: Site, samples: int) -> int:
-    return max(layer.features, site.input[-1], _positions(layer, site, samples))
-
-
-def _of_a_position(layer: Layer, site: Site, samples: int) -> int:
-    return max(site.input[-1], _positions(layer, site, samples))
-
-
-def _samples(_layer: Layer, _site: Site, samples: int) -> int:
-    return samples
-
-
-def _mixed(layer: Attention, site: Site, _samples: int) -> int:
-    """Count what meets a query, or what a key gets back from all queries that share it."""
-    return max(layer.head, site.input[0] * (layer.heads // layer.kv_heads))
-
-
-def _windows(layer: MaxPool, site: Site, _samples: int) -> int:
-    """Count the windows whose largest value one may be: their gradients add up."""
-    return int((-(-layer.kernel // layer.stride)) ** (len(site.input) - 1))
-
-
-def _no_sum(_layer: Layer, _site: Site, _samples: int) -> int:
-    return 0
-
-
-SUMMED: Mapping[type, Callable[[Any, Site, int], int]] = {
-    Conv: _weighed,
-    Dense: _weighed,
-    BatchNorm: _positions,
-    ReLU: _no_sum,
-    LeakyReLU: _no_sum,
-    # A slope is 1 - tanh², which loses what a few roundings of tanh are.
-    Tanh: lambda *_: 1,
-    Scale: _no_sum,
-    LRN: lambda layer, *_: layer.size,
-    MaxPool: _windows,
-    AveragePool: lambda layer, site, _: layer.kernel ** (len(site.input) - 1),
-    GlobalAverage: lambda _, site, __: product(site.input[1:]),
-    Flatten: _no_sum,
-    Dropout: _no_sum,
-    Embedding: _positions,
-    Segments: lambda layer, site, samples: samples * site.input[0] // layer.count,
-    Positions: _samples,
-    ClassToken: _samples,
-    ToSequence: _no_sum,
-    LayerNorm: _of_a_position,
-    RMSNorm: _of_a_position,
-    Attention: _mixed,
-    # As a Tanh's: what is near 1 is taken from 1. By tanh it is then multiplied by up to eight: a
-    # gradient is 41 roundings of float32 off in the worst of 10 million in JAX, at an input of 4.9,
-    # and 63 in TensorFlow.
-    GELU: lambda layer, *_: 16 if layer.tanh else 1,
-    SiLU: lambda *_: 1,
-    Select: _no_sum,
-    Gather: _no_sum,
-    TiedDense: _tied,
-}
 
 
 def _part(part: str) -> str:

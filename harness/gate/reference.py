@@ -104,7 +104,7 @@ def make_semantics(small: Training, place: Path) -> GateReference:
     requests.write_reference(small, place / "given")
     given = folders.open_folder(place / "given")
     made = Writer(str(place / "made"))
-    start = {name: folders.array(one) for name, one in given.under("initial/").items()}
+    start = folders.arrays(given, "initial/")
     x, target = (folders.array(given.tensors[name]) for name in ("input", "target"))
     paths = [site.path for site in sites(small.network) if not isinstance(site.layer, Dropout)]
     starting = [update - 1 for update in requests.restarted(given.about["updates"])]
@@ -152,7 +152,7 @@ def make_layers(
     requests.write_layers(small, whole.given, whole.made, precision, place / "given")
     given = folders.open_folder(place / "given")
     made = Writer(str(place / "made"))
-    state = {name: folders.array(one) for name, one in given.under("initial/").items()}
+    state = folders.arrays(given, "initial/")
     x, target = (folders.array(given.tensors[name]) for name in ("input", "target"))
     passed = Pass(small.network, state, x)
     value, back_from_loss = loss(small.loss, passed.output, target)

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from functools import partial
 from itertools import zip_longest
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.exact import slips, update_slips
 from harness.gate import tolerances as arithmetic
 from harness.gate.tensors import folders, requests
 from harness.worker.gate.subject import stride
@@ -19,6 +21,7 @@ from harness.worker.network.layers import BatchNorm, Layer
 from harness.worker.network.rule import product
 from harness.worker.network.shapes import (
     Site,
+    borrowed,
     branches,
     parameter_shapes,
     sites,
@@ -60,6 +63,8 @@ class TensorQuestion:
     allowed: float = arithmetic.TOLERANCE
     besides: str = ""
     """What else is known where it differs, since the questions before it were answered well."""
+    slip: Callable[[Callable[[Array], bool]], str] | None = None
+    """Names the usual slip that gives what was found, told what agrees with that."""
 
 
 def semantics(
@@ -73,9 +78,7 @@ def semantics(
         if question.made not in made.tensors:
             return TensorComparison(worst, f"{question.where}: nothing was given")
         found = folders.array(made.tensors[question.made])
-        if found.shape != expected.shape and question.made.startswith("after/"):
-            flat = expected.reshape(-1)
-            expected = flat[:: stride(flat.size, made.about["request"]["thin"])]
+        expected = _as_given(expected, found, question, made)
         off = _error(found, expected, question)
         if off > question.allowed and question.adjust is not None:
             adjusted = question.adjust(expected)
@@ -84,10 +87,30 @@ def semantics(
                 off = _error(found, adjusted, question)
         if off > question.allowed:
             words = off_by(question.where, found, expected, off, question.allowed)
+            words += _slip(found, question, made)
             return TensorComparison(worst, words + question.besides)
         if question.allowed == arithmetic.TOLERANCE:
             worst = max(worst, off)
     return TensorComparison(worst, named=named)
+
+
+def _as_given(whole: Array, found: Array, question: TensorQuestion, made: Folder) -> Array:
+    """Take of a state what a worker gives back of it."""
+    if found.shape == whole.shape or not question.made.startswith("after/"):
+        return whole
+    return whole.reshape(-1)[:: stride(whole.size, made.about["request"]["thin"])]
+
+
+def _slip(found: Array, question: TensorQuestion, made: Folder) -> str:
+    """Name the usual slip that gives what was found, if one does."""
+    if question.slip is None:
+        return ""
+
+    def agrees(whole: Array) -> bool:
+        taken = _as_given(whole, found, question, made)
+        return _error(found, taken, question) <= question.allowed
+
+    return question.slip(agrees)
 
 
 def held(site: Site) -> list[str]:
@@ -106,6 +129,7 @@ class _Known:
         self._reference = reference
         self._declared = tuple(declared)
         self._sites = sites(workload.network)
+        self._tied = {borrowed(site) for site in self._sites}
         self._samples = given.tensors["input"].shape[0]
         self._updates = given.about["updates"]
         gradients = {
@@ -124,14 +148,16 @@ class _Known:
         for site in self._sites:
             name = f"activation/{site.path}"
             if name in self._reference.tensors:
-                yield TensorQuestion(name, name, f"{site.path}: output")
+                slip = partial(self._slip_of_layer, site)
+                yield TensorQuestion(name, name, f"{site.path}: output", slip=slip)
         yield TensorQuestion("output", "output", "the network's output")
         yield TensorQuestion("loss", "loss", "the loss")
         for site in reversed(self._sites):
             for name, _ in parameter_shapes(site):
                 key = f"gradient/{name}"
                 where = f"{site.path}: gradient of {_kind(name)}"
-                yield TensorQuestion(key, key, where, floor=self._floor)
+                own = partial(self._slip_of_table, site) if name in self._tied else None
+                yield TensorQuestion(key, key, where, floor=self._floor, slip=own)
         for site in self._sites:
             for name, _ in statistic_shapes(site):
                 key, kind = f"statistic/{name}", _kind(name)
@@ -165,7 +191,31 @@ class _Known:
                     self._biased(site, kind, before, updates),
                     slack=self._slack(name, updates),
                     besides=_GRADIENTS_AGREE if is_moved else "",
+                    slip=partial(self._slip_of_update, name) if is_moved and update == 1 else None,
                 )
+
+    def _slip_of_layer(self, site: Site, agrees: Callable[[Array], bool]) -> str:
+        key = f"layer/{site.path}/input"
+        if key not in self._reference.tensors:  # a sum or a product, which has no slips
+            return ""
+        entering = folders.array(self._reference.tensors[key])
+        return slips.of_layer(site, folders.arrays(self._given, "initial/"), entering, agrees)
+
+    def _slip_of_table(self, site: Site, agrees: Callable[[Array], bool]) -> str:
+        x, slope = (
+            folders.array(self._reference.tensors[f"layer/{site.path}/{what}"])
+            for what in ("input", "gradient")
+        )
+        return slips.of_table(site, x, slope, agrees)
+
+    def _slip_of_update(self, name: str, agrees: Callable[[Array], bool]) -> str:
+        start, gradients = (
+            folders.arrays(folder, prefix)
+            for folder, prefix in ((self._given, "initial/"), (self._reference, "gradient/"))
+        )
+        return update_slips.of_first_update(
+            self._workload, self._samples, name, start, gradients, agrees
+        )
 
     def _slack(self, name: str, updates: int) -> float:
         """Say how far rounding alone may have moved a state in so many updates.

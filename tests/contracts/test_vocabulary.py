@@ -27,6 +27,8 @@ NOW = Sources()
 ASKING = {
     "harness/analysis/limits/floors.py": "it is held to what products reached, not to convolutions",
     "harness/analysis/limits/model_flops.py": "it computes all that it computes, masked or not",
+    "harness/exact/update_slips.py": "its update has the slips of clipping and of decay, if it "
+    "does either",
     "harness/gate/layers.py": "it is compared with the reference as it is, without any allowance",
     "harness/gate/own_updates.py": "an optimiser other than SGD keeps moments, and has an epsilon",
     "harness/gate/proof/expected_updates.py": "it is taken to be smooth, and its gradients are "

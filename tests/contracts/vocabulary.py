@@ -35,7 +35,7 @@ class Table:
 
 LAYERS = (
     Table("harness/exact/layers.py", "LAYERS", "what it computes, in numpy and float64"),
-    Table("harness/gate/layers.py", "SUMMED", "how many terms its largest sum adds up"),
+    Table("harness/gate/tensors/sums.py", "SUMMED", "how many terms its largest sum adds up"),
     Table(
         "harness/gate/tensors/sensitive_inputs.py",
         "SENSITIVE",

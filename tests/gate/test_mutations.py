@@ -103,6 +103,19 @@ def test_a_mistake_is_caught_and_named(mistake, semantics, planted) -> None:
     assert words in finding.differs
 
 
+@pytest.mark.parametrize(
+    ("mistake", "slip"),
+    [
+        ("another batch norm epsilon", "an epsilon of 0.001"),
+        ("an LRN alpha divided by the size", "an alpha divided by the size"),
+        ("a decay of biases and norms too", "a decay of biases and norms too"),
+    ],
+)
+def test_a_usual_slip_is_named_as_what_it_is(mistake, slip, semantics) -> None:
+    name, file, change, _ = MISTAKES[mistake]
+    assert f"; it is what {slip} would give" in semantics(name, {file: change}).differs
+
+
 @pytest.mark.parametrize("mistake", ["a damped momentum", "a decay of biases and norms too"])
 def test_a_fault_of_the_optimiser_is_named_as_its_own(mistake, semantics) -> None:
     name, file, change, _ = MISTAKES[mistake]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.gate import network as images
 from tests.gate import texts
 from tests.gate.conftest import INSIDE, Subject
-from workloads import tinygpt
+from workloads import tinygpt, tinyllama
 
 pytestmark = pytest.mark.framework
 
@@ -120,19 +122,32 @@ MISTAKES = {
         "jax": (
             JAX_WORDS,
             (
-                "query.reshape(*x.shape[:2], layer.kv_heads, group, layer.head)",
-                "query.reshape(*x.shape[:2], group, layer.kv_heads, layer.head).swapaxes(2, 3)",
+                (
+                    "query.reshape(*x.shape[:2], layer.kv_heads, group, layer.head)",
+                    "query.reshape(*x.shape[:2], group, layer.kv_heads, layer.head).swapaxes(2, 3)",
+                ),
+                ("bkgts,bskh->btkgh", "bkgts,bskh->btgkh"),
             ),
             MIXED,
         ),
         "tensorflow": (
             TENSORFLOW_WORDS,
             (
-                "tf.reshape(query * size**-0.5, [-1, kv_heads, group * length, size])",
                 (
-                    "tf.reshape(tf.transpose(tf.reshape(query * size**-0.5, "
-                    "[-1, group, kv_heads, length, size]), [0, 2, 1, 3, 4]), "
-                    "[-1, kv_heads, group * length, size])"
+                    "tf.reshape(query * size**-0.5, [-1, kv_heads, group * length, size])",
+                    (
+                        "tf.reshape(tf.transpose(tf.reshape(query * size**-0.5, "
+                        "[-1, group, kv_heads, length, size]), [0, 2, 1, 3, 4]), "
+                        "[-1, kv_heads, group * length, size])"
+                    ),
+                ),
+                (
+                    "tf.reshape(tf.matmul(shares, value), [-1, layer.heads, length, size])",
+                    (
+                        "tf.reshape(tf.transpose(tf.reshape(tf.matmul(shares, value), "
+                        "[-1, kv_heads, group, length, size]), [0, 2, 1, 3, 4]), "
+                        "[-1, layer.heads, length, size])"
+                    ),
                 ),
             ),
             MIXED,
@@ -290,6 +305,20 @@ MISTAKES = {
         "tensorflow": (TENSORFLOW + "optimiser.py", ("if most is None:", "if most:"), UPDATED),
     },
 }
+NAMED = {
+    "scores over d for its root": "a scale of 1/d",
+    "a mask that shows one position too many": "a mask that shows one position too many",
+    "a mask that is left out": "no mask",
+    "a GELU by erf for one by tanh": "a GELU by erf",
+    "pairs that turn for halves": "a rotary pairing of neighbours",
+    "key heads repeated in turn": "key and value heads repeated in turn, not in groups",
+    "an RMS norm without epsilon": "no epsilon",
+    "a head that trains no table": "a head that trains no table",
+    "a decay of biases and norms too": "a decay of biases and norms too",
+    "gradients clipped item by item": "clipping item by item",
+    "gradients that are not clipped": "no clipping",
+}
+"""What the reference, reckoned again with usual slips, says of a mistake; of others, nothing."""
 FRAMEWORKS = ("torch", "jax", "tensorflow", "keras")
 PURE = ("torch", "jax")
 """Those that hold weights in bf16."""
@@ -367,6 +396,12 @@ def test_a_mistake_is_caught_and_named(mistake, name, semantics, planted) -> Non
     finding = semantics(name, {file: change}, network=texts)
     planted(name, mistake, "the gate in float64", finding.differs)
     assert words in finding.differs
+    assert _slip(finding.differs) == NAMED.get(mistake)
+
+
+def _slip(sentence: str) -> str | None:
+    found = re.search(r"; it is what (.*) would give", sentence)
+    return None if found is None else found[1]
 
 
 @pytest.mark.planted
@@ -424,6 +459,31 @@ def test_sequences_are_computed_as_the_definitions_say(name, semantics) -> None:
     assert finding.error < 1e-11
 
 
+HALVES_FOR_PAIRS = {
+    "torch": (TORCH_WORDS, ("wide.unflatten(-1, (-1, 2)).unbind(-1)", "wide.chunk(2, dim=-1)")),
+    "jax": (JAX_WORDS, ("wide[..., ::2], wide[..., 1::2]", "jnp.split(wide, 2, axis=-1)")),
+    "tensorflow": (
+        TENSORFLOW_WORDS,
+        (
+            "tf.unstack(tf.reshape(wide, [-1, *x.shape[1:3], size // 2, 2]), axis=-1)",
+            "tf.split(wide, 2, axis=-1)",
+        ),
+    ),
+    "keras": (KERAS_WORDS, ("pairs[..., 0], pairs[..., 1]", "ops.split(wide, 2, axis=-1)")),
+}
+"""In a network that ships: its queries and keys turn by pairs."""
+
+
+@pytest.mark.planted
+@pytest.mark.parametrize("name", HALVES_FOR_PAIRS)
+def test_halves_that_turn_for_pairs_are_caught_and_named(name, semantics, planted) -> None:
+    file, change = HALVES_FOR_PAIRS[name]
+    finding = semantics(name, {file: change}, network=tinyllama)
+    planted(name, "halves that turn for pairs", "the gate in float64", finding.differs)
+    assert "attention: output" in finding.differs
+    assert _slip(finding.differs) == "a rotary pairing of halves"
+
+
 PLAIN = {INSIDE: ("rotary=TURNING)", 'rotary=TURNING, form="plain")')}
 IN_PLAIN = {
     "scores over d for its root": ("query * self.layer.head**-0.5", "query / self.layer.head"),
@@ -447,6 +507,16 @@ def test_plain_attention_is_computed_as_the_definition_says(semantics) -> None:
 def test_a_mistake_in_plain_attention_is_caught_and_named(mistake, semantics) -> None:
     finding = semantics("torch", {**PLAIN, TORCH_WORDS: IN_PLAIN[mistake]}, network=texts)
     assert MIXED in finding.differs
+    assert _slip(finding.differs) == NAMED.get(mistake)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_mistake_is_named_as_timed_too(precision, timed) -> None:
+    mistake = "scores over d for its root"
+    change = {**PLAIN, TORCH_WORDS: IN_PLAIN[mistake]}
+    finding = timed(Subject("torch", change), precision, texts)
+    assert MIXED in finding.differs
+    assert _slip(finding.differs) == NAMED[mistake]
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

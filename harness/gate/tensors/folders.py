@@ -103,6 +103,11 @@ def array(tensor: Tensor) -> npt.NDArray[Any]:
         return np.memmap(file, _TYPES[tensor.dtype], "r", shape=shape).reshape(tensor.shape)
 
 
+def arrays(folder: Folder, prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """Map all tensors into memory whose names start with ``prefix``, which is cut off."""
+    return {name: array(tensor) for name, tensor in folder.under(prefix).items()}
+
+
 def write(path: Path, tensors: Mapping[str, npt.NDArray[Any] | Tensor], about: Any) -> None:
     """Write a folder; a tensor that lies in another folder stays there and is named here."""
     writer = Writer(str(path))
