@@ -97,11 +97,14 @@ class FrameworkInfo:
             return None
         else:
             allowed = self.factors.get(factor, (self.default(factor),))
-        for declined in (FACTORS[factor].declined, self.declines.get(factor, {})):
+        own = self.declines.get(factor, {})
+        for declined in (FACTORS[factor].declined, own):
             if str(value) in declined:
                 return declined[str(value)]
         if allowed is None or value in allowed or value == self.default(factor):
             return None
+        if ANY in own:
+            return own[ANY]
         offers = ", ".join(_plain(one) for one in allowed if one is not None)
         only = f" (it has: {offers})" if offers else ""
         return f"{self.name} does not offer {factor} {_plain(value)}{only}"
@@ -200,6 +203,8 @@ def _check_names(document: Document, path: Path) -> None:
     for factor, values in _table(document, "declines").items():
         if is_known(document, ("declines", factor), factor):
             for value in values if isinstance(values, dict) else ():
+                if value == ANY:
+                    continue
                 check_value(document, ("declines", factor, value), FACTORS[factor], value)
     for factor, value in _table(document, "defaults").items():
         if is_known(document, ("defaults", factor), factor):

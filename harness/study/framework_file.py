@@ -128,7 +128,7 @@ class FrameworkFile(Table):
     factors: dict[str, Any] = Field(default_factory=dict)
     """Factors it carries out: a list of values, or "any"."""
     declines: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """By factor and value, why it does not carry a value out, as the plan prints it."""
+    """By factor and value, or "any" it does not carry out, the reason that the plan prints."""
     defaults: dict[str, Any] = Field(default_factory=dict)
     """Its own defaults where they differ from the vocabulary's."""
     readers: dict[str, Reader] = Field(default_factory=dict)

@@ -43,7 +43,10 @@ from harness.worker.scale import Scale
         (
             *("tinygpt", {"accumulate": 2, "strategy": "horovod"}),
             Scale(ranks_per_node=2, batch_per_device=8),
-            "torch accumulates gradients on one device or with ddp, not with horovod",
+            (
+                "torch accumulates gradients on one device or with ddp: with horovod they are "
+                "exchanged with each micro-batch, and nobody has written it otherwise"
+            ),
         ),
     ],
 )

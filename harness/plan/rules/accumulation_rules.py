@@ -38,5 +38,8 @@ def why_not(
     if scale.devices > 1 and not info.strategy(factors["strategy"]).accumulates:
         able = [name for name, one in info.strategies.items() if one.accumulates]
         places = " or with ".join(["on one device", *able])
-        return f"{info.name} accumulates gradients {places}, not with {factors['strategy']}"
+        return (
+            f"{info.name} accumulates gradients {places}: with {factors['strategy']} they are "
+            "exchanged with each micro-batch, and nobody has written it otherwise"
+        )
     return None
