@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.context.machine_words import header, machine_in_words, named_machine
+from harness.analysis.context.machine_words import (
+    header,
+    machine_in_words,
+    named_machine,
+    versions_in_words,
+)
 from harness.analysis.results import Results
 from tests.reports import samples
 
@@ -62,3 +67,35 @@ def test_beside_other_machines_a_title_is_told_once() -> None:
     both = replace(told, runs=(*told.runs, replace(samples.demo().runs[0], name="other")))
     assert header(both)[0].startswith("A cluster under Slurm, 1 of 2 nodes · ")
     assert header(both)[1].startswith("This machine · AMD EPYC")
+
+
+@pytest.mark.parametrize(
+    ("framework", "versions", "words"),
+    [
+        ("torch", {"torch": "2.13.0", "oneDNN": "3.7"}, "torch 2.13.0"),
+        ("tensorflow@1.15", {"tensorflow": "1.15.5"}, "tensorflow@1.15 1.15.5"),
+        (
+            "keras",
+            {"keras": "3.12.0", "tensorflow": "2.21.0", "numpy": "2.3"},
+            "keras 3.12.0 on tensorflow 2.21.0",
+        ),
+        (
+            "keras@jax",
+            {"keras": "3.12.0", "jax": "0.10.2", "jaxlib": "0.10.2"},
+            "keras@jax 3.12.0 on jax 0.10.2",
+        ),
+        (
+            "keras@torch",
+            {"keras": "3.12.0", "torch": "2.13.0"},
+            "keras@torch 3.12.0 on torch 2.13.0",
+        ),
+        ("mine", {}, ""),
+    ],
+)
+def test_a_framework_is_told_with_its_version_and_what_computes_for_it(
+    framework: str, versions: dict[str, str], words: str
+) -> None:
+    told = samples.demo()
+    cells = tuple(replace(one, framework=framework, versions=versions) for one in told.cells)
+    said = versions_in_words(replace(told, cells=cells), told.runs[0])
+    assert said.partition(", bakeoff")[0] == words or (not words and said.startswith("bakeoff"))

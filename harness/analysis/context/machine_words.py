@@ -11,6 +11,8 @@ from harness.analysis import numbers
 from harness.analysis.ranking import in_sentence
 from harness.analysis.results import Results
 from harness.store.records import RunInfo
+from harness.study.framework import framework_names
+from harness.verdicts.results import CellResult
 
 
 def machine_in_words(results: Results, run: RunInfo) -> str:
@@ -90,12 +92,25 @@ def versions_in_words(results: Results, run: RunInfo) -> str:
     """Name the versions of the frameworks that a run timed, and of the harness."""
     found: dict[str, None] = {}
     for cell in results.cells:
-        version = cell.versions.get(cell.framework)
-        if version and cell.run in (run.name, run.directory):
-            found[f"{cell.framework} {version}"] = None
+        words = _versions(cell)
+        if words and cell.run in (run.name, run.directory):
+            found[words] = None
     software = run.provenance.get("software")
     own = software.get("bakeoff") if isinstance(software, dict) else None
     return ", ".join((*found, *([f"bakeoff {own}"] if own else [])))
+
+
+def _versions(cell: CellResult) -> str:
+    """Name a framework's version, and of Keras also that of the framework that computed for it."""
+    name = cell.framework.partition("@")[0]
+    if not cell.versions.get(name):
+        return ""
+    below = [
+        f"on {other} {cell.versions[other]}"
+        for other in framework_names()
+        if other != name and other in cell.versions
+    ]
+    return " ".join([cell.framework, cell.versions[name], *below])
 
 
 def header(results: Results) -> Sequence[str]:
