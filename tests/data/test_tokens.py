@@ -157,8 +157,9 @@ FEW = np.arange(5 * 64 + 1, dtype="<u2")
     ("data", "change", "why"),
     [
         (FEW, ("4", "5"), "1 of 1 cells read 321 tokens under"),
-        (FEW, ("4", "6"), "321 tokens are 5 texts of 64 with a token behind each, and a step ta"),
-        (FEW[:64], ("4", "1"), "64 tokens are 0 texts of 64 with a token behind each, and a step"),
+        (FEW, ("4", "6"), "321 tokens make 5 texts of 64 with a token behind each, and a step t"),
+        (FEW[:64], ("4", "1"), "64 tokens make 0 texts of 64 with a token behind each, and a ste"),
+        (FEW[:100], ("4", "4"), "100 tokens make 1 text of 64 with a token behind each, and a ste"),
         (FEW + 192, ("4", "5"), "the highest token is 512, and tinygpt knows 0 to 511"),
         (FEW, ("tinygpt", "tinybert"), "tinybert is asked for tokens that are masked and whether"),
         (FEW, ("tinygpt", "tinycnn"), "are for networks of texts, and tinycnn is fed none"),

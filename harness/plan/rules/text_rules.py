@@ -8,6 +8,7 @@ from typing import Any
 from harness.data.catalogue import CONTENTS
 from harness.data.user_data import UserData
 from harness.toml.values import Value
+from harness.units import counted
 from harness.worker.input.dataset import UINT16
 from harness.worker.input.files import samples_of
 from harness.worker.network import shapes
@@ -70,8 +71,9 @@ def _unfit(
     there = samples_of(factors)
     if there < scale.batch_per_step:
         each = workload.network.input[0]
+        texts = counted(there, "text")
         return (
-            f"{factors['samples']:,} tokens are {there} texts of {each} with a token behind each, "
+            f"{factors['samples']:,} tokens make {texts} of {each} with a token behind each, "
             f"and a step takes {scale.batch_per_step}"
         )
     return None
