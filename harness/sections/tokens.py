@@ -15,7 +15,8 @@ from harness.sections.contract.section import Section
 
 _WORDS = """Utilisation is published by at least three conventions, and figures of two of them say
 nothing about each other. Full counts queries with all keys, causal with those that they may see,
-and hardware what the step as timed multiplies, repeated forward passes included. Shares are of the
+and hardware what the step as timed multiplies, repeated forward passes included, but not what a
+fused attention kernel computes again inside itself, which no graph tells. Shares are of the
 highest rate that a kernel was measured to reach on this machine in the cell's precision; without
 one there is no share. The last is of what the network's own layers reach here, each alone and by
 whatever was quickest, once `bakeoff layers` has timed all that multiply at this batch. Compare
