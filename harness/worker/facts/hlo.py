@@ -25,7 +25,7 @@ CONVOLVED = re.compile(
     r".*dim_labels=\w+->(\w+)"
 )
 TARGET = re.compile(r'custom_call_target="([^"]+)"')
-MULTIPLYING = re.compile("conv|dot|gemm|matmul", re.IGNORECASE)
+MULTIPLYING = re.compile("conv|dot|gemm|matmul|fmha", re.IGNORECASE)
 
 
 def read(text: str) -> Dict[str, Any]:

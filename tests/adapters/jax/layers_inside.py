@@ -11,6 +11,8 @@ from harness.worker.adapters.jax.lowering.network import Lowered, Pass
 from harness.worker.adapters.jax.state import blank
 from harness.worker.job import Job, Span
 from harness.worker.network.layers import Conv, Flatten, Network
+from harness.worker.network.rule import SequenceShape
+from harness.worker.network.sequence_layers import Attention
 from harness.worker.scale import Scale
 from tests.adapters.tensorflow import small_networks
 
@@ -124,3 +126,47 @@ def test_every_rank_starts_from_the_same_weights_but_its_own_batch():
     for name in names:
         assert (starts[0].trained.parameters[name] == starts[1].trained.parameters[name]).all()
     assert (starts[0]._given.input != starts[1]._given.input).any()
+
+
+def attended(form, dtype, head=8, is_cpu=False):
+    """Give what attention makes of numbers, and how its own library was asked for it.
+
+    No GPU is needed: what cuDNN is asked for, XLA computes.
+    """
+    layer = Attention("a", heads=4, kv_heads=2, head=head, causal=True, form=form)
+    net = Lowered(Network(SequenceShape(6, 8 * head), (layer,)), True, is_cpu)
+    x = numpy.random.default_rng(5).normal(size=(2, 6, 8 * head))
+    asked = []
+    right = jax.nn.dot_product_attention
+
+    def watched(*given, implementation, **how):
+        asked.append(implementation)
+        return right(*given, implementation="xla", **how)
+
+    jax.nn.dot_product_attention = watched
+    try:
+        y = net.run(jax.numpy.asarray(x, dtype), Pass({}, {}, None, {}, None))
+    finally:
+        jax.nn.dot_product_attention = right
+    return numpy.asarray(y, numpy.float64), asked
+
+
+def test_fused_attention_is_cudnn_s_where_it_takes_the_numbers_and_the_same():
+    for dtype in (jax.numpy.bfloat16, jax.numpy.float16):
+        fused, asked = attended("fused", dtype)
+        plain, nothing = attended("plain", dtype)
+        assert (asked, nothing) == (["cudnn"], [])
+        assert fused.shape == plain.shape == (2, 6, 32)
+        assert numpy.abs(fused - plain).max() < 2.0**-6
+
+
+def test_what_cudnn_does_not_take_is_written_out():
+    narrow = jax.numpy.bfloat16
+    for form, dtype, head, is_cpu in (
+        ("fused", jax.numpy.float32, 8, False),
+        ("fused", narrow, 6, False),
+        ("fused", narrow, 136, False),
+        ("fused", narrow, 8, True),
+        (None, narrow, 8, False),
+    ):
+        assert attended(form, dtype, head, is_cpu)[1] == []

@@ -13,6 +13,7 @@ from harness.worker.feed import Feed
 from harness.worker.gate.subject import Made
 from harness.worker.gate.tensors import Tensor
 from harness.worker.job import Job
+from harness.worker.network.asked_workload import has_attention
 from harness.worker.network.rule import product
 from harness.worker.network.shapes import has_dropout
 from harness.worker.network.workload import Ceiling, Training
@@ -229,10 +230,13 @@ class JaxAdapter:
 
     def probe(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Dict[str, Any]:
         """Say which types, operations and threads the compiled step takes."""
-        from harness.worker.adapters.jax.probing import observe
+        from harness.worker.adapters.jax.probing import attention, observe
 
         activity = self.activity(workload, feed, options)
-        seen = observe(activity, activity.compiled(), activity.placed)
+        compiled = activity.compiled()
+        seen = observe(activity, compiled, activity.placed)
+        if has_attention(workload):
+            seen["attention"] = attention(compiled)
         return {**self.facts(), **seen}
 
     def attribute(self, workload: Training, feed: Feed, options: Mapping[str, Any]) -> Any:

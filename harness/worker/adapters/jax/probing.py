@@ -8,6 +8,13 @@ from harness.worker.facts import hlo, onednn
 from harness.worker.facts.busy_threads import Threads, printed
 
 STEPS = 2
+CUDNN_ATTENTION = "__cudnn$fmha"
+"""How the calls begin that XLA leaves cuDNN's fused attention to."""
+
+
+def attention(compiled: Any) -> str:
+    """Say how a compiled step computes attention."""
+    return "fused" if CUDNN_ATTENTION in compiled.as_text() else "plain"
 
 
 def device(arrays: Any) -> str:

@@ -2,7 +2,8 @@
 
 - Attention is written out, in the operations that XLA makes of ``jax.nn.dot_product_attention``,
   whose softmax is float32 in float64 too: the gate found it 1e-7 off. Heads that share keys are an
-  axis of their own, so that nothing is repeated.
+  axis of their own, so that nothing is repeated. Where fused attention is asked for on a GPU it is
+  cuDNN's, of what that takes: bfloat16 or float16, and heads of a multiple of 8 up to 128.
 - Softmax, norms and the angles that queries and keys turn by are taken in at least float32.
 """
 
@@ -80,7 +81,7 @@ def rms_norm(_net: Any, site: Any, x: Any, one: Any) -> Any:
     return (wide * scale).astype(x.dtype)
 
 
-def attention(_net: Any, site: Any, x: Any, _one: Any) -> Any:
+def attention(net: Any, site: Any, x: Any, _one: Any) -> Any:
     """Mix positions."""
     layer: Attention = site.layer
     ends = numpy.cumsum([layer.heads * layer.head, layer.kv_heads * layer.head])
@@ -88,6 +89,11 @@ def attention(_net: Any, site: Any, x: Any, _one: Any) -> Any:
     query, key, value = (part.reshape(*x.shape[:2], -1, layer.head) for part in parts)
     if layer.rotary is not None:
         query, key = (_turned(layer.rotary, part) for part in (query, key))
+    if layer.form == "fused" and not net.is_cpu and _is_cudnns(x.dtype, layer.head):
+        mixed = jax.nn.dot_product_attention(
+            query, key, value, is_causal=layer.causal, implementation="cudnn"
+        )
+        return mixed.reshape(*x.shape[:2], -1)
     group = layer.heads // layer.kv_heads
     query = query.reshape(*x.shape[:2], layer.kv_heads, group, layer.head)
     wide = jnp.promote_types(x.dtype, jnp.float32)
@@ -99,6 +105,10 @@ def attention(_net: Any, site: Any, x: Any, _one: Any) -> Any:
     shares = jax.nn.softmax(scores, axis=-1).astype(x.dtype)
     mixed = jnp.einsum("bkgts,bskh->btkgh", shares, value)
     return mixed.reshape(*x.shape[:2], -1)
+
+
+def _is_cudnns(dtype: Any, head: int) -> bool:
+    return dtype in (jnp.bfloat16, jnp.float16) and head % 8 == 0 and head <= 128
 
 
 def _turned(rotary: Rotary, x: Any) -> Any:
