@@ -70,6 +70,8 @@ def files(path: Path) -> Files:
     pictures = tuple(name for name in names if name.lower().endswith(PICTURES))
     if pictures:
         return _stated(root, "raw", pictures)
+    for folder in dict.fromkeys((root / name).parent for name in names):
+        _refuse_leveldb(folder)
     kinds = {name: _kind(root / name) for name in names}
     for wanted in ("lmdb", "tfrecord"):
         own = tuple(name for name, kind in kinds.items() if kind == wanted)
@@ -114,6 +116,24 @@ def _walked(root: Path) -> Iterator[str]:
 
 def _unreadable(problem: OSError) -> NoReturn:
     raise UsageError(f"{problem.filename}: {problem.strerror}.")
+
+
+def _refuse_leveldb(folder: Path) -> None:
+    """Say what to do with a LevelDB: its last writes lie in a log, and its tables are compressed.
+
+    Only its library merges the one and unpacks the other, and what is read here would be timed.
+    """
+    current = folder / "CURRENT"
+    if not (current.is_file() and any(folder.glob("MANIFEST-*"))):
+        return
+    logs = [one.name for one in sorted(folder.glob("*.log")) if one.stat().st_size]
+    unmerged = f", with writes that are still in its log ({', '.join(logs)})" if logs else ""
+    raise UsageError(
+        f"{folder} is a LevelDB{unmerged}. One of your own is not read here: its tables may be "
+        "compressed, and unpacking them would be timed. Write what it holds into an LMDB "
+        "(Caffe: `convert_imageset --backend lmdb`), or read one of the same messages that is "
+        "made here: `bakeoff data create tiny-pictures --format leveldb`."
+    )
 
 
 def _kind(path: Path) -> str:

@@ -17,12 +17,12 @@ from harness.data.create import create
 from harness.data.formats import leveldb as leveldb_files
 from harness.data.formats import tfrecord
 from harness.data.sets import DataSetSpec
-from harness.worker.attribution.protobuf import fields
+from harness.worker.attribution.protobuf import fields, varint
 from harness.worker.input import records
 from harness.worker.input.dataset import Dataset
 from harness.worker.input.datum import DATA, ENCODED, LABEL
 from harness.worker.input.open import container
-from harness.worker.readers.leveldb import Table, key_of
+from harness.worker.readers.leveldb import FOOTER, Table, key_of
 
 COUNT = 70
 PAIRS = [
@@ -122,6 +122,20 @@ def test_a_table_that_is_not_among_the_last_hundred_is_opened_again(tmp_path: Pa
         length = reader.read(number, into)
         assert bytes(into[:length]) == sample(CONTENTS["tiny-pictures"], 1, number).data
     assert len(list(Path("/proc/self/fd").iterdir())) - before == 100
+
+
+def test_a_block_that_a_library_compressed_is_refused(tmp_path: Path) -> None:
+    path = Path(made(tmp_path, "tiny-pictures", "leveldb").paths[0])
+    data = bytearray(path.read_bytes())
+    at, footer = 0, memoryview(data)[-FOOTER:]
+    places = []
+    for _ in range(4):
+        one, at = varint(footer, at)
+        places.append(one)
+    data[sum(places[2:])] = 1  # behind the index: snappy
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="compressed block, which nothing here wrote; `bakeoff"):
+        Table(str(path))
 
 
 def test_an_encoded_picture_is_said_to_be_one(tmp_path: Path) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import struct
 from pathlib import Path
 
 import pytest
 
+from harness.data.create import create
 from harness.data.formats.tfrecord import crc32c
+from harness.data.sets import DataSetSpec
 from harness.data.user_data import UserData, adopt, changed
 from harness.errors import BakeoffError, UsageError
 from harness.worker.input import records
@@ -185,6 +188,15 @@ def compressed(path: Path) -> Path:
     return path
 
 
+def leveldb(path: Path) -> Path:
+    """What a program that has just filled one leaves: tables, and its last writes in the log."""
+    create(DataSetSpec("tiny-pictures", "leveldb", 4), path.parent / "made", doing=quiet)
+    shutil.copytree(path.parent / "made" / "files", path)
+    (path / "000004.log").write_bytes(b"a batch of writes")
+    (path / "000006.log").touch()
+    return path
+
+
 def strange(path: Path) -> Path:
     path.mkdir()
     (path / "notes.md").write_text("nothing to read here, move on")
@@ -200,6 +212,10 @@ def strange(path: Path) -> Path:
         (cut, "train-00001-of-00002 ends in the middle of record 4"),
         (damaged, "train-00000-of-00002: record 1 is damaged, at byte 116"),
         (cut_database, r"data\.mdb is no LMDB that can be read"),
+        (
+            leveldb,
+            r"is a LevelDB, with writes that are still in its log \(000004\.log\)\. .* an LMDB",
+        ),
         (empty_picture, r"void\.jpg is empty"),
     ],
 )

@@ -74,8 +74,10 @@ class Table:
         if offset + size + _TRAILER > self._size:
             raise self._damaged("ends before one of its blocks")
         data = memoryview(os.pread(self._file, size + 1, offset))
-        if len(data) < size + 1 or data[size]:
-            raise self._damaged("holds a block that is compressed, or cut short")
+        if len(data) < size + 1:
+            raise self._damaged("holds a block that is cut short")
+        if data[size]:
+            raise self._damaged("holds a compressed block, which nothing here wrote")
         return data[:size]
 
     def _damaged(self, why: str) -> ValueError:
