@@ -6,8 +6,9 @@ import sys
 import pytest
 
 import workloads
+from harness.study.framework import framework_info
 from harness.worker.network.shapes import count
-from harness.worker.network.workload import Training
+from harness.worker.network.workload import Reading, Training
 from workloads.resnet50 import resnet50_network
 
 # Published identities (parameters, forward multiplications per sample), computed with torch.
@@ -53,6 +54,21 @@ def test_counts_equal_the_published_ones_to_the_unit(name) -> None:
 def test_a_workload_states_the_identity_it_is_counted_to_have(name) -> None:
     workload = workload_of(name)
     assert (workload.parameters, workload.macs) == TABLE[name]
+
+
+def test_what_networks_but_those_of_texts_are_fed_is_read_alone_too() -> None:
+    """The rungs below a training, which is what the framework null has to run."""
+    those = [workload_of(module) for module in MODULES]
+    fed = {one.content for one in those if isinstance(one, Training) and one.content}
+    assert {one.content for one in those if isinstance(one, Reading)} == {
+        content for content in fed if not content.endswith("tokens")
+    }
+
+
+def test_what_null_cannot_be_fed_names_the_workloads_that_read() -> None:
+    why = framework_info("null").refuses("input", "files")
+    assert why is not None
+    assert "reading alone is a workload: read-tiny-pictures for tinycnn" in why
 
 
 @pytest.mark.parametrize("module", MODULES)
