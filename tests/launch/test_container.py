@@ -22,6 +22,7 @@ from harness.launch.numactl import MemoryPolicy
 from harness.machine.topology import Core, MemoryNode, Topology
 from harness.platform.platform import Platform
 from harness.platform.starting import Binding, Container, FrameworkThere, Launcher
+from harness.ranks import rank_environment
 from harness.study.framework_variables import Variables
 from harness.worker.job import Job, Span
 from harness.worker.scale import Scale
@@ -115,6 +116,11 @@ def test_binds_are_written_as_every_engine_writes_them() -> None:
     assert parse_bind("/a") == ("/a", "/a", False)
     assert parse_bind("/a:/b") == ("/a", "/b", False)
     assert parse_bind("/a:/b:rw") == ("/a", "/b", True)
+
+
+def test_ranks_inside_write_no_byte_code_into_the_payload_either(tmp_path: Path) -> None:
+    inside = room_env(rank_environment.environment({}, tmp_path, {}, None), {}, Variables())
+    assert inside["PYTHONDONTWRITEBYTECODE"] == "1"
 
 
 def test_only_what_bakeoff_and_the_platform_set_goes_inside() -> None:

@@ -15,7 +15,7 @@ from harness.worker.facts.variables import matches
 
 _KEPT = (
     *("BAKEOFF_*", "OMP_*", "KMP_*", "CUDA_*", "NCCL_*", "MASTER_*"),
-    *("LD_PRELOAD", "PYTHONNOUSERSITE"),
+    *("LD_PRELOAD", "PYTHONNOUSERSITE", "PYTHONDONTWRITEBYTECODE"),
 )
 """What every rank keeps, beside its framework's own."""
 _STEERING = ("LD_*", "HOME", "USER", "TMPDIR", "XDG_*", "DOCKER_*", "CONTAINER*", "SLURM_*")
