@@ -93,6 +93,8 @@ class RunRecord:
     """After how many blocks it was to be decided whether to go on."""
     damaged: tuple[str, ...] = ()
     """What is wrong with files that the trials can be shown without."""
+    is_narrowed: bool = False
+    """Whether only some of the study's cells were asked for."""
 
     def cell(self, key: str) -> CellRecord:
         """Give a cell by its key."""

@@ -14,9 +14,11 @@ from harness.analysis.results import Results
 from harness.errors import BakeoffError
 from harness.sections.contract.gather import questions
 from harness.store.dataset import Dataset
+from harness.store.outcome import Ended
 from harness.store.records import Gate, Hole
 from harness.study.study import load_study
 from harness.verdicts.io_results import InputResult
+from harness.verdicts.results import TrialResult
 from reports.page.page import render
 from tests.reports import samples
 from tests.runs import RecordedCell, Recording, write_run
@@ -38,6 +40,7 @@ paper = "slower"
 of = { framework = "caffe" }
 over = { framework = "jax" }
 """
+REASON = "Rank 0 ended.\n    torch sees no GPU\n    Log: /there/rank.0.err"
 
 
 def found(results: Results) -> tuple[PaperFinding, ...]:
@@ -72,7 +75,7 @@ def test_a_ratio_is_of_trials_in_the_same_block(tmp_path: Path) -> None:
     assert "times, 1.2" in ratio
     assert "alexnet · torch fp32 against alexnet · jax fp32, n = 6" in ratio
     assert waited.startswith("12.5 % of the time")
-    assert missing == "not measured: this run has no counted trial of it"
+    assert missing == "not measured: this run has no such cell"
 
 
 def test_only_the_side_that_has_no_cell_says_why_not(tmp_path: Path) -> None:
@@ -84,6 +87,30 @@ def test_only_the_side_that_has_no_cell_says_why_not(tmp_path: Path) -> None:
     )
     missing = found(replace(made, holes=left_out))[-1].measured
     assert missing == "not measured: no caffe here"
+
+
+def test_a_cell_that_failed_says_how(tmp_path: Path) -> None:
+    made = results(tmp_path)
+
+    def failed(trial: TrialResult) -> TrialResult:
+        return replace(trial, outcome=Ended.FAILED, reason=REASON, counted=False)
+
+    cells = tuple(
+        replace(one, trials=tuple(map(failed, one.trials))) if one.framework == "torch" else one
+        for one in made.cells
+    )
+    left_out = (Hole("a", "no such option", {"framework": "torch", "workload": "alexnet"}),)
+    ratio, waited, _ = (one.measured for one in found(replace(made, cells=cells, holes=left_out)))
+    assert ratio == waited == "not measured: Rank 0 ended. torch sees no GPU"
+
+
+def test_a_cell_that_never_ran_is_named(tmp_path: Path) -> None:
+    made = results(tmp_path)
+    cells = tuple(
+        replace(one, trials=()) if one.framework == "torch" else one for one in made.cells
+    )
+    ratio = found(replace(made, cells=cells))[0].measured
+    assert ratio == "not measured: alexnet · torch fp32 was not run"
 
 
 def test_what_exchanges_messages_is_never_held_against_what_trains(tmp_path: Path) -> None:
@@ -106,6 +133,23 @@ def test_what_exchanges_messages_is_never_held_against_what_trains(tmp_path: Pat
     named, _, against = told.measured.partition(" against ")
     assert "all-reduce" not in told.measured.replace("tinycnn", "")
     assert ("container" in named) == ("container" in against), "alike in all that was not asked"
+
+
+def test_what_only_one_of_two_is_asked_to_be_the_other_is_too(tmp_path: Path) -> None:
+    """A container on two nodes is nothing to hold against a rank of its own on one."""
+    cells = [
+        RecordedCell(factors={"nodes": nodes, "strategy": "ddp", "container": boxed})
+        for nodes in (2, 1)
+        for boxed in (True, False)
+    ]
+    run = write_run(tmp_path, cells, Recording())
+    question = (
+        '[[finding]]\nquestion = "?"\npaper = "!"\nof = { container = true }\n'
+        "over = { nodes = 1, container = false }\n"
+    )
+    (run / "study.toml").write_text(question, "utf-8")
+    (told,) = found(analyse(Dataset([run])))
+    assert "2 nodes" not in told.measured
 
 
 @pytest.mark.parametrize("wrong", ["torch", "jax"])

@@ -44,12 +44,21 @@ def failures(results: Results) -> tuple[Failure, ...]:
 
 
 def _failure(ranking: Ranking, cell: CellResult) -> Failure:
+    trial = telling_trial(cell)
+    has_ended = trial.outcome != Ended.OK
+    kind = _IN_WORDS.get(Ended(trial.outcome), trial.outcome) if has_ended else _REJECTED
+    return Failure(ranking, cell, kind, trial, why(trial))
+
+
+def telling_trial(cell: CellResult) -> TrialResult:
     """Take the first trial that did not end well; where all did, they were rejected."""
-    ended = next((one for one in cell.trials if one.outcome != Ended.OK), None)
-    trial = ended or cell.trials[0]
-    kind = _IN_WORDS.get(Ended(trial.outcome), trial.outcome) if ended else _REJECTED
-    why = trial.reason or "; ".join(trial.evidence) or (trial.verdict or "")
-    return Failure(ranking, cell, kind, trial, why.rstrip("."))
+    return next((one for one in cell.trials if one.outcome != Ended.OK), cell.trials[0])
+
+
+def why(trial: TrialResult) -> str:
+    """Say why a trial gave no number that counts."""
+    told = trial.reason or "; ".join(trial.evidence) or (trial.verdict or "")
+    return told.rstrip(".")
 
 
 def by_kind(of: Sequence[Failure]) -> dict[str, list[Failure]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis import numbers
-from harness.analysis.context import loss_agreement
+from harness.analysis.context import failures, loss_agreement
 from harness.analysis.context.finding_measures import (
     AGREEMENT,
     DIFFERENCE,
@@ -27,6 +27,8 @@ from harness.stats import estimate
 from harness.store.records import RunInfo
 from harness.study.matrix import Selection, selectable, selection
 from harness.verdicts.results import CellResult, TrialResult
+
+NO_CELL = "not measured: this run has no such cell"
 
 
 @dataclass(frozen=True)
@@ -122,22 +124,33 @@ def _compared(
 
 
 def _missing(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
-    """Give the reason why no cell answers: none could be planned, or what it is was refused."""
+    """Give the reason why no cell answers: refused, left out, failed or never run."""
     sides = [selection(asked[side]) for side in ("of", "over") if asked.get(side) is not None]
-    cells = [one for one in results.cells if one.run == run.name and _counted(one)]
-    wanted = [which for which in sides if not any(_is(one, which) for one in cells)] or sides
-    wrong = [
-        f"{results.names[one.run, one.key]} is not ranked, {one.refusal}"
-        for one in results.cells
-        if one.run == run.name and one.refusal and any(_is(one, which) for which in wanted)
+    cells = [one for one in results.cells if one.run == run.name]
+    lacking = [
+        which for which in sides if not any(_counted(one) and _is(one, which) for one in cells)
     ]
+    wanted = lacking or sides
+    found = [one for one in cells if any(_is(one, which) for which in wanted)]
+    named = {one.key: results.names[one.run, one.key] for one in found}
+    wrong = [f"{named[one.key]} is not ranked, {one.refusal}" for one in found if one.refusal]
+    if not wrong and not lacking:
+        wrong = [f"nothing compares with {one}" for one in named.values()]
+    if not wrong and (failed := [one for one in found if not _counted(one)]):
+        wrong = [_no_number(min(failed, key=_said), named)]
     if not wrong and len(results.runs) == 1:
         wrong = [
             one.why for one in results.holes if any(which.takes(one.factors) for which in wanted)
         ]
-    if not wrong:
-        return "not measured: this run has no counted trial of it"
-    return f"not measured: {', '.join(dict.fromkeys(wrong))}"
+    return f"not measured: {', '.join(dict.fromkeys(wrong))}" if wrong else NO_CELL
+
+
+def _no_number(cell: CellResult, named: Mapping[str, str]) -> str:
+    """Say why of a cell, but not where its log lies: the page does so beside its trial."""
+    if not cell.trials:
+        return f"{named[cell.key]} was not run"
+    told, _, _ = failures.why(failures.telling_trial(cell)).partition(" Log: ")
+    return " ".join(told.split())
 
 
 def _cell(cells: Sequence[CellResult], wanted: Selection) -> CellResult | None:
@@ -149,12 +162,13 @@ def _cell(cells: Sequence[CellResult], wanted: Selection) -> CellResult | None:
 def _pair(
     cells: Sequence[CellResult], wanted: Selection, over: Selection
 ) -> tuple[CellResult | None, CellResult | None]:
-    """Find the two comparable cells that differ least in factors that are not asked for.
+    """Find the two comparable cells that differ least in factors that are not asked of both.
 
-    A study's all-reduces may have the factors that are asked of what trains: only cells of one
-    unit compare, and those of one task come first.
+    What only one of the two is asked to be, the other had better be too. A study's all-reduces may
+    have the factors that are asked of what trains: only cells of one unit compare, and those of one
+    task come first.
     """
-    asked = {*wanted.wanted, *over.wanted}
+    asked = wanted.wanted.keys() & over.wanted.keys()
     pairs = [
         (one, other)
         for one in cells

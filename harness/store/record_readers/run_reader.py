@@ -93,6 +93,7 @@ def read_run(directory: Path) -> RunRecord:
         study=study.name or "",
         size=study.size,
         question=redact_text(study.question or ""),
+        is_narrowed=bool(study.only),
         cells=cells,
         holes=stated.holes,
         reference=stated.reference or {},
@@ -152,6 +153,7 @@ class _Study:
     title: str | None = None
     question: str | None = None
     size: str | None = None
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
