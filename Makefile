@@ -40,6 +40,7 @@ papers: setup
 	@$(BIN)/python -m tests.papers
 	@$(BIN)/python -m tests.engines.papers wang2018 --containers
 	@$(BIN)/python -m tests.engines.papers shams2017 --containers
+	@$(BIN)/python -m tests.engines.papers bae2019
 
 check: setup
 	@$(BIN)/ruff format --check .

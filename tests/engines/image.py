@@ -22,11 +22,11 @@ _UNUSED = ("site-packages", "test", "config-*")
 """Of the interpreter beneath an environment."""
 
 
-def packed(pythons: Sequence[Path], folder: Path) -> Path:
-    """Give the image of these interpreters in which this folder can be mounted; pack it once."""
+def packed(pythons: Sequence[Path], folders: Sequence[Path]) -> Path:
+    """Give the image of these interpreters in which these folders can be mounted; pack it once."""
     environments = sorted({python.parents[1] for python in pythons})
     bases = sorted({python.resolve().parents[1] for python in pythons})
-    content = cache.digest([*map(str, environments), *map(str, bases), str(folder)])
+    content = cache.digest([*map(str, environments), *map(str, bases), *map(str, folders)])
     image = cache.home() / "images" / f"{content}.sqfs"
     if image.is_file():
         return image
@@ -39,7 +39,7 @@ def packed(pythons: Sequence[Path], folder: Path) -> Path:
         [
             *("mksquashfs", *dict.fromkeys(sources), str(beside)),
             *("-no-strip", "-comp", "lz4", "-no-fragments", "-no-xattrs", "-quiet", "-no-progress"),
-            *(word for made in _made(folder, sources) for word in ("-p", made)),
+            *(word for made in _made(folders, sources) for word in ("-p", made)),
             *("-wildcards", "-e", *_NEEDLESS),
             *(f"{str(base)[1:]}/lib/python3*/{what}" for base in bases for what in _UNUSED),
         ],
@@ -53,10 +53,11 @@ def _system() -> list[str]:
     return [str(path) for path in (own, Path("/usr/lib64"), Path("/usr/bin/env")) if path.exists()]
 
 
-def _made(folder: Path, sources: Sequence[str]) -> list[str]:
+def _made(mounted: Sequence[Path], sources: Sequence[str]) -> list[str]:
     """Name what the image has beside its sources: where engines and we mount."""
-    parents = [str(one)[1:] for one in reversed(folder.parents) if one != one.parent]
+    inside = [one for folder in mounted for one in (*reversed(folder.parents), folder)]
+    parents = [str(one)[1:] for one in inside if one != one.parent]
     held = {str(parent)[1:] for source in sources for parent in (*Path(source).parents,)}
-    wanted = dict.fromkeys((*_FOLDERS, *parents, str(folder)[1:]))
+    wanted = dict.fromkeys((*_FOLDERS, *parents))
     folders = [f"{name} d 755 0 0" for name in wanted if name not in held]
     return [*folders, *(f"{name} f 644 0 0 true" for name in _FILES)]
