@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.analysis import numbers
 from harness.analysis.context.machine_words import machine_in_words
-from harness.analysis.context.paper_findings import findings
+from harness.analysis.context.paper_findings import NO_CELL, findings
 from harness.analysis.read import read_results, run_directories
 from harness.analysis.results import Results
 from harness.plan.plan import make_plan
@@ -40,7 +40,9 @@ _HEAD = """\
 
 Bakeoff's studies follow five papers. Their abstracts make {claims} named claims; here each has the
 study and the cells that ask the same question, and what was measured, with the size at which it
-was. {measured} of them were measured; of the others the table says what is missing.
+was. {measured} of them were measured; of the others the table says what is missing. A claim counts
+as measured where one of its rows is, and a row says what it is of: NVLink's is of two processes
+without GPUs, Knights Landing's of an ordinary processor's cores.
 
 This page is generated: `python -m reports.exports.papers_page RUN …` enters the answers of runs of
 the shipped studies and writes it anew. Each measure is explained in [studies](studies.md#finding).
@@ -48,8 +50,9 @@ Sizes in brackets are those whose plan has the cells, on a machine that lacks no
 of the size, of the machine and of the day that it names. Answers at smoke size are of tiny networks
 and one trial: they show that the question is answered, not that the paper's figure is met. No
 answer says more than its cell: a folder of one machine that a platform calls a burst buffer is that
-folder. *Beside other work*: another program shared the cores of a trial behind the answer, so that
-its figure says how the question is answered and little of the machine; an undisturbed one takes its
+folder, and between hosts that are namespaces of one machine lies no network but its kernel's.
+*Beside other work*: another program shared the cores of a trial behind the answer, so that its
+figure says how the question is answered and little of the machine; an undisturbed one takes its
 place.
 """
 
@@ -103,6 +106,8 @@ def answers(directory: Path) -> Iterator[Recorded]:
     disturbed = _disturbed(results)
     for found in findings(results, questions(results, _warned)):
         answer = found.answer
+        if answer.text == NO_CELL and record.is_narrowed:
+            continue  # it was not asked for, which says nothing of the size
         is_disturbed = answer.value is not None and bool(disturbed & {answer.of, answer.over})
         yield Recorded(
             record.study,
@@ -205,12 +210,15 @@ def _row(
         cells += f" against `{_written(finding.over)}`"
     claim = f"`{finding.claim}`: {CLAIMS[finding.claim]}"
     asked = f"{finding.question} {cells} ({', '.join(sizes)})"
-    told = "<br>".join(_told(one, machines) for one in own) or "not run yet"
+    told = "<br>".join(_told(one, machines, sizes) for one in own) or "not run yet"
     row = (claim, f"[{study.name}](../studies/{study.path.name})", asked, f"`{finding.measure}`")
     return f"| {' | '.join(map(_cell, (*row, finding.paper, told)))} |"
 
 
-def _told(one: Recorded, machines: Sequence[str]) -> str:
+def _told(one: Recorded, machines: Sequence[str], sizes: Sequence[str]) -> str:
+    if one.answer == NO_CELL and one.size not in sizes:
+        others = f"; of size {' and '.join(sizes)} there is one" if sizes else ""
+        return f"{one.size}: not measured: this size has no such cell{others}"
     if one.value is None:
         return f"{one.size}: {one.answer}"
     if one.is_impossible:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from harness.platform.platform import load_platform
 from harness.study.claims import CLAIMS, PAPERS
 from harness.study.study import Study, built_study
 from reports.exports import papers_page
+from tests.runs import RecordedCell, Recording, write_run
 
 
 def test_every_claim_of_the_papers_has_a_finding_with_cells() -> None:
@@ -65,6 +68,12 @@ def test_what_was_entered_answers_findings_that_there_are() -> None:
     assert all(one.n and one.machine for one in entered if one.value is not None)
 
 
+def test_a_size_without_the_cell_names_those_that_have_it() -> None:
+    page = papers_page.text(papers_page.recorded())
+    (row,) = (one for one in page.splitlines() if "How much faster does CosmoFlow train" in one)
+    assert "smoke: not measured: this size has no such cell; of size paper there is one" in row
+
+
 def test_a_cell_without_peers_needs_devices_that_have_another_way() -> None:
     def holes(**changed: object) -> set[str]:
         cell = {"workload": "tinycnn", "framework": "torch", "strategy": "ddp"}
@@ -89,6 +98,18 @@ def test_an_undisturbed_answer_is_not_replaced_by_one_beside_other_work() -> Non
     assert papers_page.merged([alone], [disturbed]) == (alone,)
     assert papers_page.merged([disturbed], [alone]) == (alone,)
     assert papers_page.merged([disturbed], [silent]) == (disturbed,)
+
+
+def test_a_run_of_some_cells_says_nothing_of_what_it_was_not_asked(tmp_path: Path) -> None:
+    asked = '[[finding]]\nquestion = "{0}?"\npaper = "!"\nof = {{ framework = "{0}" }}\n'
+    run = write_run(tmp_path, [RecordedCell()], Recording())
+    (run / "study.toml").write_text(asked.format("torch") + asked.format("jax"), "utf-8")
+    told = {one.question: one.answer for one in papers_page.answers(run)}
+    assert told["jax?"] == "not measured: this run has no such cell"
+    plan = json.loads((run / "plan.json").read_text("utf-8"))
+    plan["study"]["only"] = ["framework=torch"]
+    (run / "plan.json").write_text(json.dumps(plan), "utf-8")
+    assert [one.question for one in papers_page.answers(run)] == ["torch?"]
 
 
 def test_more_than_linear_is_no_answer() -> None:
