@@ -131,8 +131,8 @@ def _refuse_leveldb(folder: Path) -> None:
     raise UsageError(
         f"{folder} is a LevelDB{unmerged}. One of your own is not read here: its tables may be "
         "compressed, and unpacking them would be timed. Write what it holds into an LMDB "
-        "(of pictures: `convert_imageset --backend lmdb`), or read one of the same messages that is "
-        "made here: `bakeoff data create tiny-pictures --format leveldb`."
+        "(of pictures: `convert_imageset --backend lmdb`), or read one that is made here of the "
+        "same messages: `bakeoff data create tiny-pictures --format leveldb`."
     )
 
 
