@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.analysis import numbers
-from harness.analysis.context.machine_words import machine_in_words
+from harness.analysis.context.machine_words import began_on, machine_in_words
 from harness.analysis.context.paper_findings import NO_CELL, findings
 from harness.analysis.read import read_results, run_directories
 from harness.analysis.results import Results
@@ -50,7 +50,7 @@ Sizes in brackets are those whose plan has the cells, on a machine that lacks no
 of the size, of the machine and of the day that it names. Answers at smoke size are of tiny networks
 and one trial: they show that the question is answered, not that the paper's figure is met. No
 answer says more than its cell: a folder of one machine that a platform calls a burst buffer is that
-folder, and between hosts that are namespaces of one machine lies no network but its kernel's.
+folder, and between pretended hosts, namespaces of one machine, lies no network but its kernel's.
 *Beside other work*: another program shared the cores of a trial behind the answer, so that its
 figure says how the question is answered and little of the machine; an undisturbed one takes its
 place.
@@ -135,6 +135,8 @@ def _disturbed(results: Results) -> set[str]:
 
 def _machine(results: Results, run: RunInfo) -> str:
     words = machine_in_words(results, run)
+    if began := began_on(run):
+        words += f", started on {began}"
     tiers = run.platform.get("storage") or {}
     told = (f"{name}: {one['kind']}" for name, one in tiers.items() if one.get("kind"))
     return "; ".join((words, *told))

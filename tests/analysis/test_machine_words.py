@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness.analysis.context.machine_words import (
+    began_on,
     header,
     machine_in_words,
     named_machine,
@@ -60,6 +61,16 @@ def test_of_a_profile_that_says_nothing_of_a_node_its_title_is_told() -> None:
     told = on_a_cluster("n1", "n2", nodes=2)
     assert named_machine(told, told.runs[0]) == "a cluster under Slurm, 2 nodes"
     assert header(told)[0].startswith("A cluster under Slurm, 2 nodes · ")
+
+
+def test_of_nodes_that_nothing_describes_it_is_told_where_the_run_began() -> None:
+    (run,) = on_a_cluster("n1", "n2", nodes=2).runs
+    seen = {"machine": {"cpu_model": "AMD EPYC", "cores": 2}}
+    began = replace(run, provenance=seen)
+    assert began_on(began) == "AMD EPYC, 2 cores, no GPU"
+    assert began_on(replace(run, provenance={})) == ""
+    (described,) = on_a_cluster("n1", nodes=1, node=NODE).runs
+    assert began_on(replace(described, provenance=seen)) == ""
 
 
 def test_beside_other_machines_a_title_is_told_once() -> None:

@@ -68,8 +68,14 @@ def test_what_was_entered_answers_findings_that_there_are() -> None:
     assert all(one.n and one.machine for one in entered if one.value is not None)
 
 
+def test_a_machine_is_told_as_more_than_a_count_of_nodes() -> None:
+    machines = {one.machine for one in papers_page.recorded() if one.value is not None}
+    assert [one for one in machines if "core" not in one] == []
+
+
 def test_a_size_without_the_cell_names_those_that_have_it() -> None:
     page = papers_page.text(papers_page.recorded())
+    assert "has no counted trial of it" not in page
     (row,) = (one for one in page.splitlines() if "How much faster does CosmoFlow train" in one)
     assert "smoke: not measured: this size has no such cell; of size paper there is one" in row
 

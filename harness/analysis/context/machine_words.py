@@ -31,6 +31,16 @@ def machine_in_words(results: Results, run: RunInfo) -> str:
     return f"{nodes}, each {each}" if nodes else each
 
 
+def began_on(run: RunInfo) -> str:
+    """Say what a run was started on, where its platform says nothing of the nodes that it used."""
+    seen = run.provenance.get("machine")
+    launcher = run.platform.get("launcher") or {}
+    is_local = launcher.get("name", "local") == "local"
+    if is_local or not seen or any(_claimed_of_a_node(run.platform)):
+        return ""
+    return ", ".join(_observed(seen))
+
+
 def named_machine(results: Results, run: RunInfo) -> str:
     """Say inside a sentence what a run was measured on."""
     words = in_sentence(machine_in_words(results, run))
