@@ -186,3 +186,21 @@ def test_frameworks_pass_the_whole_gate_on_tinycnn(name: str, tmp_path, kept) ->
     python(name)
     (result,) = gate.ensure(plan_of(tmp_path, "tinycnn", name), kept=kept).values()
     assert result.state == (NAMED if name == "keras" else EQUIVALENT), result
+
+
+@pytest.mark.framework
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("workload", ["tinygpt", "tinyllama", "tinyvit"])
+@pytest.mark.parametrize("name", ["keras@jax", "keras@torch"])
+def test_keras_passes_the_whole_gate_on_its_other_backends(
+    name: str, workload: str, tmp_path, kept
+) -> None:
+    """Keras holds a model's weights in the order in which it met their layers, not in ours."""
+    python(name)
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY.replace("WORKLOAD", workload).replace("FRAMEWORK", name))
+    compiled = [f"matrix.compile={str(name == 'keras@jax').lower()}"]
+    plan = make_plan(load_study(str(path), overrides=compiled), load_platform("local"))
+    (result,) = gate.ensure(plan, kept=kept).values()
+    assert result.state == EQUIVALENT, result

@@ -25,6 +25,9 @@ class JaxStepper:
     def __init__(self, trainer: Trainer) -> None:
         self.trainer = trainer
         self._others = trainer.model.non_trainable_variables
+        at = {id(one): number for number, one in enumerate(trainer.variables)}
+        self._in_model = [at[id(one)] for one in trainer.model.trainable_variables]
+        """Which weight each of the model's is: Keras orders them as it met their layers."""
         self._state: Any = None
         """Of weights, statistics and optimiser, while steps are taken; None: Keras has them."""
         self._step: Any = jax.jit(self._pure, donate_argnums=0)
@@ -142,7 +145,8 @@ class JaxStepper:
         trainer = self.trainer
 
         def run(weights: Any) -> Any:
-            output, moved = trainer.model.stateless_call(weights, others, x, training=True)
+            given = [weights[at] for at in self._in_model]
+            output, moved = trainer.model.stateless_call(given, others, x, training=True)
             return trainer.loss_of(target, output), moved
 
         (loss, moved), slopes = jax.value_and_grad(run, has_aux=True)(weights)
