@@ -24,7 +24,7 @@ _COLUMNS = (
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     found = findings(results, evidence.questions or {})
     rows = [(one.question, one.paper, one.measured) for one in found]
-    has_number = [one.answer.value is not None for one in found]
+    has_number = [one.answer.value is not None and not one.is_impossible for one in found]
     told = tuple(compress(rows, has_number))
     rest = tuple(row for row, is_told in zip(rows, has_number, strict=True) if not is_told)
     table = Table("findings", "The paper's statements beside this study's", _COLUMNS, tuple(rows))

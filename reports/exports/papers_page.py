@@ -103,12 +103,10 @@ def answers(directory: Path) -> Iterator[Recorded]:
     """Give a run's answers to its study's findings."""
     results, record = read_results([directory]), read_run(directory)
     (run,) = results.runs
-    disturbed = _disturbed(results)
     for found in findings(results, questions(results, _warned)):
         answer = found.answer
         if answer.text == NO_CELL and record.is_narrowed:
             continue  # it was not asked for, which says nothing of the size
-        is_disturbed = answer.value is not None and bool(disturbed & {answer.of, answer.over})
         yield Recorded(
             record.study,
             found.claim,
@@ -120,17 +118,8 @@ def answers(directory: Path) -> Iterator[Recorded]:
             _machine(results, run),
             numbers.moment(run.started_wall_ns)[:10],
             run.is_simulated,
-            is_disturbed,
+            answer.beside_other_work,
         )
-
-
-def _disturbed(results: Results) -> set[str]:
-    """Name the cells of which a counted trial shared its cores with another program."""
-    return {
-        results.names[cell.run, cell.key]
-        for cell in results.cells
-        if any(trial.counted and trial.verdict == "contended" for trial in cell.trials)
-    }
 
 
 def _machine(results: Results, run: RunInfo) -> str:

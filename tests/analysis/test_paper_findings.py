@@ -21,7 +21,7 @@ from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import TrialResult
 from reports.page.page import render
 from tests.reports import samples
-from tests.runs import RecordedCell, Recording, write_run
+from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 STUDY = """
 [[finding]]
@@ -111,6 +111,36 @@ def test_a_cell_that_never_ran_is_named(tmp_path: Path) -> None:
     )
     ratio = found(replace(made, cells=cells))[0].measured
     assert ratio == "not measured: alexnet · torch fp32 was not run"
+
+
+def test_an_answer_beside_other_work_says_so(tmp_path: Path) -> None:
+    made = results(tmp_path)
+    cells = tuple(
+        replace(one, trials=tuple(replace(trial, verdict="contended") for trial in one.trials))
+        if one.framework == "jax"
+        else one
+        for one in made.cells
+    )
+    ratio, waited, missing = found(replace(made, cells=cells))
+    assert ratio.measured == f"beside other work; {ratio.answer.text}"
+    assert waited.measured == waited.answer.text, "of torch alone"
+    assert missing.measured.startswith("not measured")
+
+
+def test_more_than_linear_is_no_answer(tmp_path: Path) -> None:
+    slowed = RecordedCell(behaviour=Behaviour(step_s=0.1))
+    two = RecordedCell(factors={"nodes": 2, "strategy": "ddp"}, behaviour=Behaviour(step_s=0.01))
+    run = write_run(tmp_path, [slowed, two], Recording())
+    question = (
+        '[[finding]]\nquestion = "?"\npaper = "!"\nmeasure = "efficiency"\n'
+        "of = { nodes = 2 }\nover = { nodes = 1 }\n"
+    )
+    (run / "study.toml").write_text(question, "utf-8")
+    results = analyse(Dataset([run]))
+    (told,) = found(results)
+    assert told.measured.startswith("no answer: more than linear, so its baseline was slowed (10")
+    page = render(results, Evidence(questions=questions(results, pytest.fail)))
+    assert "1 question that this run has no number for" in page
 
 
 def test_what_exchanges_messages_is_never_held_against_what_trains(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ differ least in what was not asked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.analysis import numbers
+from harness.analysis.blocks.compare_cells import CONTENDED
 from harness.analysis.context import failures, loss_agreement
 from harness.analysis.context.finding_measures import (
     AGREEMENT,
@@ -24,6 +25,7 @@ from harness.analysis.context.finding_measures import (
 from harness.analysis.evidence import Questions
 from harness.analysis.results import Results
 from harness.stats import estimate
+from harness.stats.scaling import NOISE_OVER_ONE
 from harness.store.records import RunInfo
 from harness.study.matrix import Selection, selectable, selection
 from harness.verdicts.results import CellResult, TrialResult
@@ -43,6 +45,8 @@ class Answer:
     high: float | None = None
     unit: str = ""
     n: int = 0
+    beside_other_work: bool = False
+    """Whether another program shared the cores of a trial that it is of."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,17 @@ class PaperFinding:
     answer: Answer
 
     @property
+    def is_impossible(self) -> bool:
+        """Tell whether it is more than linear: then something slowed the baseline."""
+        return self.measure == "efficiency" and (self.answer.value or 0.0) > NOISE_OVER_ONE
+
+    @property
     def measured(self) -> str:
-        """What was measured, in words."""
-        return self.answer.text
+        """What was measured, in words, and what speaks against it."""
+        if self.is_impossible:
+            why = "more than linear, so its baseline was slowed"
+            return f"no answer: {why} ({self.answer.text})"
+        return ("beside other work; " if self.answer.beside_other_work else "") + self.answer.text
 
 
 def findings(results: Results, questions: Questions) -> tuple[PaperFinding, ...]:
@@ -86,7 +98,20 @@ def _answer(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> Answer:
         of, over = _pair(cells, wanted, selection(other))
     if of is None or (over is None and other is not None):
         return Answer(_missing(results, run, asked))
-    measure = MEASURES[asked.get("measure", "rate")]
+    told = _told_of(results, MEASURES[asked.get("measure", "rate")], cells, of, over)
+    trials = (*_counted(of), *(_counted(over) if over is not None else ()))
+    is_disturbed = told.value is not None and any(one.verdict == CONTENDED for one in trials)
+    return replace(told, beside_other_work=is_disturbed)
+
+
+def _told_of(
+    results: Results,
+    measure: FindingMeasure,
+    cells: Sequence[CellResult],
+    of: CellResult,
+    over: CellResult | None,
+) -> Answer:
+    """Answer with what two cells measured, or one."""
     named = results.names[of.run, of.key]
     if measure.compared == AGREEMENT and over is not None:
         told = loss_agreement.compare(cells, of, over)
