@@ -148,13 +148,14 @@ def verdict(told: Explanation, cause: Cause) -> tuple[bool, float | None, str]:
         return _told_by_types(told, cause)
     first = told.terms[0]
     wanted = cause.seconds or told.difference_s
-    named = next((one for one in told.terms if part_name(one) == cause.part), first)
-    miss = named.difference_s / wanted - 1
+    parts = {cause.part, cause.with_it}
+    size_s = sum(one.difference_s for one in told.terms if part_name(one) in parts)
+    miss = size_s / wanted - 1
     said = (
-        f"{part_name(first)} first, {1e3 * named.difference_s:.2f} ms told, "
+        f"{part_name(first)} first, {1e3 * size_s:.2f} ms told, "
         f"{1e3 * wanted:.2f} planted; the steps differ by {1e3 * told.difference_s:.2f}"
     )
-    is_named = part_name(first) == cause.part and told.first.label.endswith("B")
+    is_named = part_name(first) in parts and told.first.label.endswith("B")
     if not first.is_told:
         said += "; not told from noise"
     return is_named and first.is_told, miss, said

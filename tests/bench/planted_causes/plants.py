@@ -19,6 +19,8 @@ class Cause:
     edits: dict[str, tuple[Edit, ...]]
     seconds: float | None = None
     """What each step takes longer; None: as much as it does."""
+    with_it: str = ""
+    """Another part that belongs to it."""
     precision: str = "fp32"
     is_of_types: bool = False
     """Whether it is told by the types in which either side computes, wherever it multiplies."""
@@ -154,7 +156,8 @@ def _in_pool(kind: str, texts: dict[str, str]) -> dict[str, tuple[Edit, ...]]:
 
 CAUSES = {
     "work": Cause("pool2, forward", _in_pool("work", WORK)),
-    "copies": Cause("layout copy", _in_pool("copies", COPIES)),
+    # XLA copies what a loop carries from one round to the next, as it lies.
+    "copies": Cause("layout copy", _in_pool("copies", COPIES), with_it="plain copy"),
     "optimiser": Cause(
         "update",
         {
