@@ -10,12 +10,13 @@ from tests.bench.pairs import hlo
 
 DUMPED = Path(tempfile.mkdtemp(prefix="bakeoff-hlo-"))
 OPTIMISED = "*jit_*after_optimizations.txt"
+SUMS = "biases are sums in bf16, by windows; ours adds biases and their gradients in float32"
 EXPLAINED = (
+    (r"plain reduce-window f32\[1,2,2,64\]", SUMS),
     (r"\w+ scatter f32\[4,11[34],", "a pad stops at the last row that a window reads"),
     (r"plain while ", "the script splits its random key in every step, dropout or not"),
     (r"ours while .*u32\[2\]", "a key is split at each dropout, by the script once for both"),
 )
-SUMS = "biases are sums in bf16, by windows; ours adds biases and their gradients in float32"
 EXPLAINED_OF_TEXTS = (
     (r"plain reduce-window f32\[1,2,(64|192|256)\]", SUMS),
     (r"\w+ reduce-window [fs]32\[1,\d+(,1)?\]", "ours counts the positions that are not masked"),
