@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis.explain.cells import explained
-from harness.analysis.explain.explanation import Explanation, Term
+from harness.analysis.explain.explanation import Explanation
 from harness.analysis.explain.words import part_name
 from harness.analysis.read import read_results
 from harness.gate.gate import ensure
@@ -139,13 +139,13 @@ def accounts(run: Path, drawn: int) -> Iterator[Explanation]:
 
 def verdict(told: Explanation, cause: Cause) -> tuple[bool, float | None, str]:
     """Say whether the cause was named first, by how much its size missed, and what was said."""
+    if cause.refused_as:
+        return told.is_refused and cause.refused_as in told.refusal, None, told.refusal
     if told.refusal:
         return not cause.part and not told.is_refused, None, told.refusal
     if not cause.part:
         names = ", ".join(part_name(one) for one in told.causes)
         return not names, None, f"the steps differ, by {names or 'no part that can be told'}"
-    if cause.is_of_types:
-        return _told_by_types(told, cause)
     first = told.terms[0]
     wanted = cause.seconds or told.difference_s
     parts = {cause.part, cause.with_it}
@@ -159,27 +159,6 @@ def verdict(told: Explanation, cause: Cause) -> tuple[bool, float | None, str]:
     if not first.is_told:
         said += "; not told from noise"
     return is_named and first.is_told, miss, said
-
-
-def _told_by_types(told: Explanation, cause: Cause) -> tuple[bool, float, str]:
-    """Hold an account to what differs wherever one side computes in bfloat16 and the other not."""
-    differing = [one for one in told.terms if _narrow(one, first=True) != _narrow(one, first=False)]
-    size_s = sum(one.difference_s for one in differing)
-    first = told.terms[0]
-    is_planted = not _narrow(first, first=told.first.label.endswith("B"))
-    said = (
-        f"{part_name(first)} first; {cause.part}: {1e3 * size_s:.2f} ms told, "
-        f"{1e3 * told.difference_s:.2f} planted"
-    )
-    if not first.is_told:
-        said += "; not told from noise"
-    is_named = first in differing and is_planted and first.is_told
-    return is_named, size_s / told.difference_s - 1, said
-
-
-def _narrow(term: Term, *, first: bool) -> bool:
-    ran = term.first_operations if first else term.second_operations
-    return any("bfloat16" in one.type.lower() for one in ran)
 
 
 def asked(pairs: list[str]) -> Iterator[tuple[str, str]]:
@@ -213,7 +192,8 @@ def main() -> None:
             print(f"{framework}/{name} {number}: {first[2]}", flush=True)
         right, of_drawn = (sum(one[0] for one in told) for told in (answers, drawn))
         near = sum(miss is not None and abs(miss) <= ALLOWED for _, miss, _ in answers)
-        what = "nothing explained" if not cause.part else f"{cause.part} first"
+        named = f"{cause.part} first" if cause.part else "nothing explained"
+        what = f"“{cause.refused_as}”" if cause.refused_as else named
         size = f", its size within {ALLOWED:.0%} in {near}" if cause.part else ""
         lines.append(f"{framework}/{name}: {what} in {right} of {len(answers)}{size}")
         if cause.part:

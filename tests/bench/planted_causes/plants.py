@@ -22,8 +22,8 @@ class Cause:
     with_it: str = ""
     """Another part that belongs to it."""
     precision: str = "fp32"
-    is_of_types: bool = False
-    """Whether it is told by the types in which either side computes, wherever it multiplies."""
+    refused_as: str = ""
+    """What is said of a cell that is not what it is called: then nothing else is explained."""
 
 
 POOL = {
@@ -170,10 +170,10 @@ CAUSES = {
     ),
     "sleep": Cause("host gaps", {name: (SLEEPS[name],) for name in FRAMEWORKS}, seconds=0.05),
     "label": Cause(
-        "what multiplies, in float32 for bfloat16",
+        "",
         {name: (edit,) for name, edit in WIDE.items()},
         precision="bf16",
-        is_of_types=True,
+        refused_as="asked for bf16, ran float32",
     ),
     NOTHING: Cause("", dict.fromkeys(FRAMEWORKS, ())),
 }
