@@ -19,7 +19,7 @@ from harness.errors import FaultyFile
 from harness.store.dataset import Dataset
 from harness.store.records import RunInfo
 from harness.study.framework import framework_names
-from harness.verdicts.results import CellResult
+from harness.verdicts.results import CellResult, WhatRan
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 
 FACTORS = {"device": "gpu", "batch": 64, "precision": "fp32"}
@@ -42,14 +42,18 @@ AGREEING = Figure(
     precision="fp32",
     layout="channels-last",
     loader="synthetic",
+    compile=False,
+    recompute=False,
     value=350.0,
     unit="images/s",
     source="a test",
 )
 
 
-def measured(folder: Path, cell: RecordedCell = RESNET) -> tuple[CellResult, RunInfo]:
-    run = write_run(folder, [cell], Recording(platform=GPU, block_noise=0.0))
+def measured(
+    folder: Path, cell: RecordedCell = RESNET, machine: dict[str, object] = GPU
+) -> tuple[CellResult, RunInfo]:
+    run = write_run(folder, [cell], Recording(platform=machine, block_noise=0.0))
     told = analyse(Dataset([run]))
     return told.cells[0], told.runs[0]
 
@@ -96,6 +100,11 @@ def test_a_share_without_enough_trials_says_that_it_has_no_interval(tmp_path: Pa
         ({"framework": "mxnet"}, "framework mxnet"),
         ({"framework_version": "1.6"}, "version 1.6"),
         ({"machine": "DGX-1"}, "machine DGX-1"),
+        ({"compile": True}, "compiled"),
+        ({"recompute": True}, "blocks computed twice"),
+        ({"recompute": "selective"}, "in part computed twice"),
+        ({"accumulate": 4}, "4 micro-batches"),
+        ({"attention": "fused"}, "fused attention"),
         ({"note": "fwd+bwd"}, "fwd+bwd"),
     ],
 )
@@ -104,6 +113,39 @@ def test_whatever_differs_is_listed(tmp_path: Path, change: dict[str, object], s
     assert match is not None
     assert match.differences == (said,)
     assert f"(differs: {said})" in str(match)
+
+
+HOW = {"compile": True, "recompute": True, "accumulate": 4, "attention": "plain"}
+"""Of how a step is computed, what nobody does unasked."""
+
+
+def test_of_a_cell_that_computes_unusually_a_figure_s_silence_is_listed(tmp_path: Path) -> None:
+    silent = replace(AGREEING, compile=None, recompute=None)
+    usual = nearest(*measured(tmp_path / "usual"), [silent])
+    assert usual is not None
+    assert usual.differences == ()
+    cell = replace(RESNET, factors={**FACTORS, **HOW})
+    match = nearest(*measured(tmp_path / "unusual", cell), [silent])
+    assert match is not None
+    assert match.differences == tuple(
+        f"{name} not stated" for name in ("compile", "recompute", "attention", "accumulate")
+    )
+
+
+def test_what_a_figure_says_it_does_not_do_differs_from_a_cell_that_does(tmp_path: Path) -> None:
+    cell = replace(RESNET, factors={**FACTORS, "compile": True, "recompute": True})
+    match = nearest(*measured(tmp_path, cell), [AGREEING])
+    assert match is not None
+    assert match.differences == ("not compiled", "no blocks computed twice")
+
+
+def test_the_way_of_attention_that_ran_counts_where_none_was_asked_for(tmp_path: Path) -> None:
+    figure = replace(AGREEING, attention="fused")
+    cell, run = measured(tmp_path)
+    ran = WhatRan(facts={"attention": "fused"})
+    match = nearest(replace(cell, ran=ran), run, [figure])
+    assert match is not None
+    assert match.differences == ()
 
 
 @pytest.mark.parametrize(
@@ -226,6 +268,10 @@ def test_no_figure_stands_twice() -> None:
             *({"batch": 2, "sequence": 8192, "precision": "bf16"}, {8: 46096}),
         ),
         (
+            *("llama-3-1-8b", "tokens", "NVIDIA H100 80GB HBM3"),
+            *({"batch": 2, "sequence": 8192, "precision": "bf16", "compile": True}, {8: 53336}),
+        ),
+        (
             *("vit-b16", "images", "NVIDIA GeForce RTX 3090"),
             *({"batch": 192, "precision": "fp16"}, {1: 390.86}),
         ),
@@ -252,11 +298,18 @@ def test_figures_of_today_s_networks_have_cells(
             factors={"device": "gpu", **(ranks if count > 1 else {}), **factors},
             behaviour=Behaviour(step_s=0.1, windows=10),
         )
-        run = write_run(tmp_path / str(count), [cell], Recording(platform=machine, block_noise=0.0))
-        told = analyse(Dataset([run]))
-        match = nearest(told.cells[0], told.runs[0], published())
+        match = nearest(*measured(tmp_path / str(count), cell, machine), published())
         assert match is not None
         assert match.figure.value == value
+        assert not {"compiled", "not compiled"} & set(match.differences)
+
+
+def test_no_fp32_cell_is_held_to_llm_c_s_figure_in_bf16(tmp_path: Path) -> None:
+    ranks = {"ranks_per_node": 8, "nodes": 1, "strategy": "ddp"}
+    factors = {**FACTORS, **ranks, "batch": 64, "sequence": 1024}
+    cell = replace(RESNET, workload="gpt2-124m", unit="tokens", factors=factors)
+    machine = {**GPU, "accelerators": [{"model": "NVIDIA A100-SXM4-80GB", "count": 8}]}
+    assert nearest(*measured(tmp_path, cell, machine), published()) is None
 
 
 def test_bert_s_figures_are_of_a_variant_that_is_named(tmp_path: Path) -> None:
@@ -314,6 +367,39 @@ def test_own_runs_are_kept_in_the_same_format(tmp_path: Path) -> None:
     assert "already" in str(again.exception)
 
 
+def test_an_own_figure_keeps_how_its_step_was_computed(tmp_path: Path) -> None:
+    cells = [RESNET, replace(RESNET, factors={**FACTORS, **HOW})]
+    run = write_run(tmp_path, cells, Recording(platform=GPU))
+    folder = tmp_path / "references"
+    result = CliRunner().invoke(command, ["add", str(run), "--to", str(folder)])
+    assert result.exit_code == 0, result.output
+    stored = [{name: getattr(figure, name) for name in HOW} for figure in own(folder)]
+    plain = {"compile": False, "recompute": False, "accumulate": 1, "attention": None}
+    assert HOW in stored
+    assert plain in stored
+    told = analyse(Dataset([run]))
+    for cell in told.cells:
+        match = nearest(cell, told.runs[0], own(folder))
+        assert match is not None
+        assert match.differences == ()
+
+
+def test_a_listed_figure_says_of_what_work_it_is() -> None:
+    plain, compiled = CliRunner().invoke(command, ["list", "torchtitan"]).output.splitlines()
+    for line, value in ((plain, "46096 tokens/s"), (compiled, "53336 tokens/s")):
+        for said in ("sequence 8192", "in part computed twice", value, "FSDP"):
+            assert f" {said}" in line
+    assert " not compiled " in plain
+    assert " | compiled " in compiled
+    found = CliRunner().invoke(command, ["list", "torchtitan", "| compiled"]).output
+    assert found.splitlines() == [compiled]
+    whole = CliRunner().invoke(command, ["list", "llm.c"]).output
+    assert " | no micro-batches | 1747624 tokens/s † | " in whole
+    silent = CliRunner().invoke(command, ["list", "image-models", "vit-b16"]).output
+    assert "compile –" in silent
+    assert "sequence" not in silent
+
+
 def test_figures_are_listed_by_words() -> None:
     output = CliRunner().invoke(command, ["list", "cosmoflow", "fugaku"]).output
     assert output.count("\n") == 1
@@ -359,6 +445,10 @@ source = "s"
         (GOOD + "devices = -1", "devices"),
         (GOOD + "batch = 1.5", "batch"),
         (GOOD + "note = 1979-05-27", "note"),
+        (GOOD + "compile = 1", "compile: is one of true, false"),
+        (GOOD + 'recompute = "partly"', "recompute: is one of true, false, 'selective'"),
+        (GOOD + 'attention = "flash"', "attention: is one of 'fused', 'plain'"),
+        (GOOD + "accumulate = 0", "accumulate"),
         (GOOD + "note = " + "[" * 5000, ""),
         ("\x00", ""),
     ],

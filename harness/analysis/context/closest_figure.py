@@ -16,11 +16,12 @@ from math import log2
 from typing import Any
 
 from harness.analysis import numbers
-from harness.analysis.context.published_figures import VERSION, Figure, own, published
+from harness.analysis.context.published_figures import HOW, VERSION, Figure, how, own, published
 from harness.analysis.differences import flatten
 from harness.analysis.results import Results
 from harness.store.json_text import json_text
 from harness.store.records import RunInfo
+from harness.toml.values import shown
 from harness.verdicts.results import CellResult, Interval, inverse, scaled
 from harness.worker.network.workload import TOKENS
 
@@ -61,6 +62,7 @@ _FAMILIES = {
     "alexnet-chien": "alexnet",
     "cosmoflow-lee": "cosmoflow",
 }
+_HOW_WEIGHT = 1.0
 _REDUCED = ("fp16", "bf16", "bf16-pure", "mixed")
 _TOKENS_PER_S = f"{TOKENS}/s"
 _UNIT = re.compile(rf"^(images|samples|sequences|traces|volumes|{TOKENS})/s$")
@@ -176,8 +178,26 @@ def _differences(cell: CellResult, run: RunInfo, figure: Figure) -> Iterator[tup
             yield weight / 2, f"{name} not stated"
         elif stated_value != value:
             yield weight, f"{stated_value} {name}"
+    for name, value in _how(cell).items():
+        stated_value = getattr(figure, name)
+        if stated_value is None:
+            if value != _USUAL[name]:
+                yield _HOW_WEIGHT / 2, f"{name} not stated"
+        elif stated_value != value:
+            yield _HOW_WEIGHT, how(name, stated_value)
     if figure.note:
         yield 0.0, figure.note
+
+
+_USUAL = {"compile": False, "recompute": False, "attention": None, "accumulate": 1}
+"""How a step is computed unless asked otherwise; silence about that is no difference."""
+
+
+def _how(cell: CellResult) -> dict[str, Any]:
+    """Say how a cell's step is computed; attention as it ran, where no way was asked for."""
+    asked = {name: cell.factors.get(name) for name in HOW}
+    told = {name: _USUAL[name] if value is None else value for name, value in asked.items()}
+    return {**told, "attention": told["attention"] or cell.ran.facts.get("attention")}
 
 
 def _version(cell: CellResult) -> str | None:
@@ -233,6 +253,7 @@ def from_cells(cells: Sequence[CellResult], run: RunInfo, source: str) -> str:
             "precision": cell.factors.get("precision"),
             "layout": cell.factors.get("layout"),
             "loader": cell.factors.get("input"),
+            **_how(cell),
             "value": float(f"{cell.rate.value:.5g}"),
             "unit": cell.rate.unit,
         }
@@ -244,4 +265,4 @@ def from_cells(cells: Sequence[CellResult], run: RunInfo, source: str) -> str:
 def _toml(value: Any) -> str:
     if isinstance(value, str):
         return json_text(value)  # a text of TOML as well
-    return str(value)
+    return shown(value)

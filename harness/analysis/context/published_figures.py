@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import Fault, FaultyFile
+from harness.toml.values import shown
 
 VERSION = 1  # 1: first
 FOLDER = Path("references")
@@ -54,12 +55,40 @@ class Figure:
     precision: str | None = None
     layout: str | None = None
     loader: str | None = None
+    compile: bool | None = None
+    recompute: bool | str | None = None
+    """Whether blocks are computed twice; selective: a part of what is in them."""
+    attention: str | None = None
+    accumulate: int | None = None
+    """Micro-batches of a step."""
     note: str = ""
 
 
+HOW = ("compile", "recompute", "attention", "accumulate")
+"""The fields that say how a step is computed."""
+_HOW_WORDS: Mapping[str, Mapping[object, str]] = {
+    "compile": {True: "compiled", False: "not compiled"},
+    "recompute": {
+        True: "blocks computed twice",
+        False: "no blocks computed twice",
+        "selective": "in part computed twice",
+    },
+    "attention": {"fused": "fused attention", "plain": "plain attention"},
+}
+_CHOICES: Mapping[str, tuple[Any, ...]] = {
+    "kind": KINDS,
+    **{key: tuple(words) for key, words in _HOW_WORDS.items()},
+}
 _MOST = 1e15
 _SAYS = ("is a whole number above 0, or a list of them", "is a number above 0, or a list of them")
-_LISTED = ("devices", "nodes", "sequence", "batch", "global_batch", "value")
+_LISTED = ("devices", "nodes", "sequence", "batch", "global_batch", "accumulate", "value")
+
+
+def how(key: str, value: object) -> str:
+    """Say in words what is stated in one of the fields of ``HOW``."""
+    if key in _HOW_WORDS:
+        return _HOW_WORDS[key][value]
+    return "no micro-batches" if value == 1 else f"{value} micro-batches"
 
 
 def published() -> tuple[Figure, ...]:
@@ -117,15 +146,21 @@ def _problems(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key in ("machine", "model", "value", "unit", "source"):
         if entry.get(key) in (None, "", []):
             yield key, "is missing"
-    if str(entry.get("kind", "measured")) not in KINDS:
-        yield "kind", f"is one of {', '.join(KINDS)}"
+    for key, allowed in _CHOICES.items():
+        if key in entry and not any(_same(entry[key], one) for one in allowed):
+            yield key, f"is one of {', '.join(map(shown, allowed))}"
     for key, value in entry.items():
         several = value if isinstance(value, list) and key in _LISTED else [value]
-        if key in known and not all(_fits(key, one) for one in several):
+        if key in known - _CHOICES.keys() and not all(_fits(key, one) for one in several):
             yield key, "is a text" if key not in _LISTED else _SAYS[key == "value"]
     lengths = {len(entry[key]) for key in _LISTED if isinstance(entry.get(key), list)}
     if len(lengths) > 1 or (lengths and not isinstance(entry.get("value"), list)):
         yield "value", "lists of one figure must be equally long, and value one of them"
+
+
+def _same(value: object, allowed: object) -> bool:
+    """Tell whether a value is an allowed one; to Python 1 is True."""
+    return type(value) is type(allowed) and value == allowed
 
 
 def _fits(key: str, value: Any) -> bool:

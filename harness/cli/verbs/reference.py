@@ -26,12 +26,16 @@ def command() -> None:
 @click.argument("words", metavar="[WORD]…", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def list_(words: tuple[str, ...], *, as_json: bool) -> None:
-    """List all figures that contain every WORD; † is derived, a dash is not stated."""
+    """List all figures that contain every WORD; † is derived, a dash is not stated.
+
+    A rate is that of all devices together, unless its unit says otherwise.
+    """
     from harness.analysis.context.published_figures import own, published
 
     shown = []
     for figure in (*own(), *published()):
-        text = " ".join(str(value) for value in asdict(figure).values()).lower()
+        values = (str(value) for value in asdict(figure).values())
+        text = " ".join((*values, _line(figure))).lower()
         if all(word.lower() in text for word in words):
             shown.append(figure)
     if not shown:
@@ -40,14 +44,22 @@ def list_(words: tuple[str, ...], *, as_json: bool) -> None:
 
 
 def _line(one: Figure) -> str:
+    from harness.analysis.context.published_figures import HOW, how
+
+    stated = {name: getattr(one, name) for name in HOW}
+    computed = [how(name, value) for name, value in stated.items() if value is not None]
     mark = " †" if one.kind == "derived" else ""
     parts = (
         f"{one.machine} × {one.devices}",
         f"{one.framework or UNKNOWN} {one.framework_version or ''}".strip(),
         one.workload or f"{one.model} ({one.variant or 'variant not stated'})",
+        *([f"sequence {one.sequence}"] if one.sequence else []),
         f"batch {one.batch or one.global_batch or UNKNOWN}",
         one.precision or UNKNOWN,
-        f"{one.value:g} {one.unit}{mark}",
+        *([] if one.compile is not None else [f"compile {UNKNOWN}"]),
+        *computed,
+        f"{one.value:.10g} {one.unit}{mark}",
+        *([one.note] if one.note else []),
         one.source,
     )
     return " | ".join(parts)
