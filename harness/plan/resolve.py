@@ -223,7 +223,7 @@ class Resolver:
             if why is not None:
                 return why
         why = strategy_rules.why_not(info, factors, scale=scale, kind=kind)
-        why = why or state_rules.why_not(work, factors, self._platform, scale=scale)
+        why = why or state_rules.why_not(work, info, factors, self._platform, scale=scale)
         return why or platform_rules.why_not(
             framework, factors, scale=scale, platform=self._platform, measure=self._measure
         )

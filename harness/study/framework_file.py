@@ -73,6 +73,8 @@ class Strategy(Table):
     """Whether a batch norm normalises the batch of all ranks, not each rank's own part of it."""
     accumulates: bool = False
     """Whether gradients of micro-batches are added up before ranks exchange them, once a step."""
+    divides_state: bool = False
+    """Whether ranks hold parts of weights and of what the optimiser keeps, not all of it each."""
     variables: Variables = Field(default_factory=Variables)
     """Environment variables beside the framework's own."""
     without_peer: dict[Literal["cpu", "gpu"], dict[Variable, RankText]] = Field(

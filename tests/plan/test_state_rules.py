@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,6 +10,8 @@ from harness import plugins
 from harness.plan.plan import Plan
 from harness.plan.rules import state_rules
 from harness.platform.platform import Platform
+from harness.study.framework import framework_info
+from harness.study.framework_file import Strategy
 from harness.worker.scale import Scale
 
 CPU = {"device": "cpu", "precision": "fp32", "strategy": "none"}
@@ -60,7 +63,8 @@ def test_a_byte_too_few_is_refused_and_enough_is_not(
         on_gpu = factors["device"] == "gpu"
         box = machine(node=small if on_gpu else node, accelerators=gpus if on_gpu else [])
         scale = Scale(ranks_per_node=ranks)
-        return state_rules.why_not(plugins.workload(name), factors, box, scale=scale)
+        info = framework_info("torch")
+        return state_rules.why_not(plugins.workload(name), info, factors, box, scale=scale)
 
     assert why(needed) is None
     refusal = why(needed - 1)
@@ -72,7 +76,7 @@ def test_a_byte_too_few_is_refused_and_enough_is_not(
     ("name", "factors"),
     [
         ("llama-3-1-8b", GPU),
-        ("llama-3-1-8b", {**CPU, "strategy": "parameter-server"}),
+        ("llama-3-1-8b", {**CPU, "strategy": "dealt"}),
         ("gemm", CPU),
     ],
 )
@@ -80,4 +84,6 @@ def test_nothing_is_said_where_nothing_is_known(
     machine: Callable[..., Platform], name: str, factors: Mapping[str, Any]
 ) -> None:
     box = machine(accelerators=[{"model": "G", "count": 1}])
-    assert state_rules.why_not(plugins.workload(name), factors, box, scale=Scale()) is None
+    dealt = {"dealt": Strategy(divides_state=True)}
+    info = dataclasses.replace(framework_info("torch"), strategies=dealt)
+    assert state_rules.why_not(plugins.workload(name), info, factors, box, scale=Scale()) is None

@@ -6,21 +6,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.platform.platform import Platform
+from harness.study.framework import FrameworkInfo
 from harness.units import decimal_size
 from harness.worker.network.precisions import precision_of
 from harness.worker.network.workload import MOMENTS, Checkpointing, Training, clip
 from harness.worker.scale import Scale
 
-_DEALT = "parameter-server"
-"""The strategy that deals weights and moments out over all ranks; others give each its own."""
-
 
 def why_not(
-    workload: Any, factors: Mapping[str, Any], platform: Platform, *, scale: Scale
+    workload: Any,
+    info: FrameworkInfo,
+    factors: Mapping[str, Any],
+    platform: Platform,
+    *,
+    scale: Scale,
 ) -> str | None:
     """Give the reason why a cell's state cannot fit; None if it might, or memory is unknown."""
     training = workload.training if isinstance(workload, Checkpointing) else workload
-    if not isinstance(training, Training) or factors["strategy"] == _DEALT:
+    is_divided = info.strategy(factors["strategy"]).divides_state
+    if not isinstance(training, Training) or is_divided:
         return None
     on_gpu = factors["device"] == "gpu"
     copies = 1 if on_gpu else scale.ranks_per_node
