@@ -38,20 +38,11 @@ def attention(
 ) -> Forward:
     """Mix positions, head by head; of several query heads that share a key, gradients add up."""
     how = pinned(layer) if mixing is None else mixing
-    queries, keys, values = _split(layer, x)
-    if layer.rotary is not None:
-        queries, keys = turned(layer.rotary, queries, 1), turned(layer.rotary, keys, 1)
-    keys, values = keys[:, how.read], values[:, how.read]
-    scores = queries @ keys.swapaxes(2, 3) * how.scale
-    if how.ahead is not None:
-        length = x.shape[1]
-        is_seen = np.tri(length, k=how.ahead, dtype=bool)
-        scores = np.where(is_seen, scores, _HIDDEN)
-    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    shares /= shares.sum(axis=-1, keepdims=True)
+    queries, keys, values = met(layer, x, how)
+    shares = softmax(seen(queries @ keys.swapaxes(2, 3) * how.scale, how))
 
     def back(slope: Array) -> tuple[Array, Own]:
-        sent = _headed(slope, layer.heads)
+        sent = headed(slope, layer.heads)
         through = sent @ values.swapaxes(2, 3)
         bent = shares * (through - (through * shares).sum(axis=-1, keepdims=True))
         bent *= how.scale
@@ -60,10 +51,33 @@ def attention(
         to_values = _shared(shares.swapaxes(2, 3) @ sent, how, layer)
         if layer.rotary is not None:
             to_queries, to_keys = (turned(layer.rotary, one, -1) for one in (to_queries, to_keys))
-        parts = [_flat(one) for one in (to_queries, to_keys, to_values)]
+        parts = [flat(one) for one in (to_queries, to_keys, to_values)]
         return np.concatenate(parts, axis=-1), {}
 
-    return _flat(shares @ values), back
+    return flat(shares @ values), back
+
+
+def met(layer: Attention, x: Array, how: Mixing) -> tuple[Array, Array, Array]:
+    """Give queries, turned, and the keys and values that each head reads."""
+    queries, keys, values = _split(layer, x)
+    if layer.rotary is not None:
+        queries, keys = turned(layer.rotary, queries, 1), turned(layer.rotary, keys, 1)
+    return queries, keys[:, how.read], values[:, how.read]
+
+
+def seen(scores: Array, how: Mixing) -> Array:
+    """Hide what a query may not see."""
+    if how.ahead is None:
+        return scores
+    is_seen = np.tri(scores.shape[-1], k=how.ahead, dtype=bool)
+    return np.where(is_seen, scores, _HIDDEN)
+
+
+def softmax(scores: Array) -> Array:
+    """Give the share of each key."""
+    shares: Array = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    shares /= shares.sum(axis=-1, keepdims=True)
+    return shares
 
 
 def turned(rotary: Rotary, x: Array, way: int) -> Array:
@@ -84,17 +98,19 @@ def _split(layer: Attention, x: Array) -> tuple[Array, Array, Array]:
     ends = np.cumsum([layer.heads * layer.head, layer.kv_heads * layer.head])
     queries, keys, values = np.split(x, ends, axis=-1)
     return (
-        _headed(queries, layer.heads),
-        _headed(keys, layer.kv_heads),
-        _headed(values, layer.kv_heads),
+        headed(queries, layer.heads),
+        headed(keys, layer.kv_heads),
+        headed(values, layer.kv_heads),
     )
 
 
-def _headed(x: Array, heads: int) -> Array:
+def headed(x: Array, heads: int) -> Array:
+    """Give each head's numbers: (samples, heads, positions, head)."""
     return x.reshape(*x.shape[:2], heads, -1).swapaxes(1, 2)
 
 
-def _flat(x: Array) -> Array:
+def flat(x: Array) -> Array:
+    """Lay heads side by side again."""
     return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
 
 

@@ -6,7 +6,7 @@ of a word is named as neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from harness.exact.attention import attention, pinned
+from harness.exact.dropouts import of_dropouts
 from harness.exact.layer import Array, Forward
 from harness.exact.layers import compute
 from harness.exact.passes import State
+from harness.exact.roundings import of_roundings
 from harness.worker.network.layers import LRN, BatchNorm, Conv, Dense, LeakyReLU
 from harness.worker.network.sequence_layers import (
     GELU,
@@ -31,12 +33,19 @@ Slip = tuple[str, Callable[..., Forward]]
 """What it is called, and how it is computed from input, operands and counts of windows."""
 
 
-def of_layer(site: Site, state: State, x: Array, agrees: Callable[[Array], bool]) -> str:
+def of_layer(
+    site: Site, state: State, x: Array, found: Array, agrees: Callable[[Array], bool]
+) -> str:
     """Say which slip alone makes of a layer's input what was found; empty where none does."""
     own = {kind: state[name] for kind, name in operands(site).items()}
     slips = SLIPS.get(type(site.layer), _none)(site.layer)
     with np.errstate(all="ignore"):  # a norm without epsilon may divide by zero
-        return only(name for name, forward in slips if agrees(forward(x, own, site.output[1:])[0]))
+        names = [name for name, forward in slips if agrees(forward(x, own, site.output[1:])[0])]
+    right, _ = compute(site.layer, x, own, site.output[1:])
+    if found.shape != right.shape or not np.all(np.isfinite(found)):
+        return only(names)
+    names += of_dropouts(site.layer, x, found, right, agrees)
+    return only(names, of_roundings(site.layer, x, found, right))
 
 
 def of_table(site: Site, x: Array, slope: Array, agrees: Callable[[Array], bool]) -> str:
@@ -47,10 +56,11 @@ def of_table(site: Site, x: Array, slope: Array, agrees: Callable[[Array], bool]
     return only(name for name in ("a head that trains no table",) if agrees(found))
 
 
-def only(names: Iterator[str]) -> str:
+def only(names: Iterable[str], rounded: Iterable[str] = ()) -> str:
     """Name a slip in a refusal, if it is the only one that fits."""
-    fitting = list(names)
-    return f"; it is what {fitting[0]} would give" if len(fitting) == 1 else ""
+    fitting = [f"{name} would give" for name in names]
+    fitting += [f"{name} would give (within its roundings)" for name in rounded]
+    return f"; it is what {fitting[0]}" if len(fitting) == 1 else ""
 
 
 def _none(_layer: Any) -> Iterator[Slip]:

@@ -142,7 +142,7 @@ def _slip(
         )
 
     entering = folders.array(given.tensors[f"layer/{site.path}/input"])
-    return slips.of_layer(site, folders.arrays(given, "initial/"), entering, agrees)
+    return slips.of_layer(site, folders.arrays(given, "initial/"), entering, found, agrees)
 
 
 def _moved(site: Site, given: Folder, made: Folder, declared: Sequence[str]) -> TensorComparison:

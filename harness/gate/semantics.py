@@ -63,8 +63,8 @@ class TensorQuestion:
     allowed: float = arithmetic.TOLERANCE
     besides: str = ""
     """What else is known where it differs, since the questions before it were answered well."""
-    slip: Callable[[Callable[[Array], bool]], str] | None = None
-    """Names the usual slip that gives what was found, told what agrees with that."""
+    slip: Callable[[Array, Callable[[Array], bool]], str] | None = None
+    """Names the usual slip that gives what was found, told that and what agrees with it."""
 
 
 def semantics(
@@ -110,7 +110,7 @@ def _slip(found: Array, question: TensorQuestion, made: Folder) -> str:
         taken = _as_given(whole, found, question, made)
         return _error(found, taken, question) <= question.allowed
 
-    return question.slip(agrees)
+    return question.slip(found, agrees)
 
 
 def held(site: Site) -> list[str]:
@@ -194,21 +194,22 @@ class _Known:
                     slip=partial(self._slip_of_update, name) if is_moved and update == 1 else None,
                 )
 
-    def _slip_of_layer(self, site: Site, agrees: Callable[[Array], bool]) -> str:
+    def _slip_of_layer(self, site: Site, found: Array, agrees: Callable[[Array], bool]) -> str:
         key = f"layer/{site.path}/input"
         if key not in self._reference.tensors:  # a sum or a product, which has no slips
             return ""
         entering = folders.array(self._reference.tensors[key])
-        return slips.of_layer(site, folders.arrays(self._given, "initial/"), entering, agrees)
+        start = folders.arrays(self._given, "initial/")
+        return slips.of_layer(site, start, entering, found, agrees)
 
-    def _slip_of_table(self, site: Site, agrees: Callable[[Array], bool]) -> str:
+    def _slip_of_table(self, site: Site, _found: Array, agrees: Callable[[Array], bool]) -> str:
         x, slope = (
             folders.array(self._reference.tensors[f"layer/{site.path}/{what}"])
             for what in ("input", "gradient")
         )
         return slips.of_table(site, x, slope, agrees)
 
-    def _slip_of_update(self, name: str, agrees: Callable[[Array], bool]) -> str:
+    def _slip_of_update(self, name: str, _found: Array, agrees: Callable[[Array], bool]) -> str:
         start, gradients = (
             folders.arrays(folder, prefix)
             for folder, prefix in ((self._given, "initial/"), (self._reference, "gradient/"))

@@ -27,6 +27,8 @@ NOW = Sources()
 ASKING = {
     "harness/analysis/limits/floors.py": "it is held to what products reached, not to convolutions",
     "harness/analysis/limits/model_flops.py": "it computes all that it computes, masked or not",
+    "harness/exact/dropouts.py": "a dropout of what it gives is told, one inside it is not",
+    "harness/exact/roundings.py": "what it rounds to bf16 is caught, but not named",
     "harness/exact/update_slips.py": "its update has the slips of clipping and of decay, if it "
     "does either",
     "harness/gate/layers.py": "it is compared with the reference as it is, without any allowance",

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.exact import slips
-from harness.exact.attention import attention, pinned
+from harness.exact import roundings, slips
+from harness.exact.attention import attention, flat, met, pinned, seen, softmax
 from harness.exact.passes import alone
 from harness.exact.training import change_of, clipped
 from harness.exact.update_slips import of_first_update
@@ -63,7 +63,7 @@ def test_each_slip_is_named_alone(layer, shape) -> None:
     assert each
     for words, forward in each:
         found, _ = forward(x, own, site.output[1:])
-        said = slips.of_layer(site, state, x, like(found))
+        said = slips.of_layer(site, state, x, found, like(found))
         assert said == f"; it is what {words} would give"
 
 
@@ -71,18 +71,90 @@ def test_each_slip_is_named_alone(layer, shape) -> None:
 def test_the_word_itself_and_what_is_off_otherwise_is_no_slip(layer, shape) -> None:
     site, state, x = drawn(layer, shape)
     right, _ = alone(site, state, x)
-    assert slips.of_layer(site, state, x, like(right)) == ""
-    assert slips.of_layer(site, state, x, like(right * 1.01)) == ""
+    assert slips.of_layer(site, state, x, right, like(right)) == ""
+    draw = np.random.default_rng(11)
+    for factor in (1.01, 1 + 2.0**-9, 1 + 2.0**-9 * draw.normal(size=right.shape)):
+        off = right * factor
+        assert slips.of_layer(site, state, x, off, like(off)) == ""
 
 
 def test_what_fits_several_slips_is_named_as_none() -> None:
     site, state, x = drawn(*WORDS[0])
-    assert slips.of_layer(site, state, x, lambda _: True) == ""
+    right, _ = alone(site, state, x)
+    assert slips.of_layer(site, state, x, right, lambda _: True) == ""
 
 
 def test_a_word_without_usual_slips_has_none() -> None:
     site, state, x = drawn(Tanh("t"), (3,))
-    assert slips.of_layer(site, state, x, lambda _: True) == ""
+    assert slips.of_layer(site, state, x, np.tanh(x), lambda _: True) == ""
+
+
+def attentions():
+    return [(layer, shape) for layer, shape in WORDS if isinstance(layer, Attention)]
+
+
+@pytest.mark.parametrize(("layer", "shape"), attentions(), ids=str)
+@pytest.mark.parametrize("words", roundings.FORMS)
+def test_attention_in_bf16_is_named_by_where_it_rounds(layer, shape, words) -> None:
+    site, state, x = drawn(layer, shape)
+    for form in roundings.FORMS[words]:
+        found = form(layer, x)
+        nearly = found + 1e-5 * np.random.default_rng(2).normal(size=found.shape)
+        said = slips.of_layer(site, state, x, nearly, like(nearly))
+        assert said == f"; it is what {words} would give (within its roundings)"
+
+
+@pytest.mark.parametrize(("layer", "shape"), attentions(), ids=str)
+def test_a_softmax_in_fp16_is_not_taken_for_one_in_bf16(layer, shape, monkeypatch) -> None:
+    site, state, x = drawn(layer, shape)
+    with monkeypatch.context() as narrow, np.errstate(over="ignore"):  # of hidden scores
+        narrow.setattr(roundings, "bf16", lambda one: one.astype(np.float16).astype(float))
+        found = [form(layer, x) for forms in roundings.FORMS.values() for form in forms]
+    for one in found:
+        assert slips.of_layer(site, state, x, one, like(one)) == ""
+
+
+def test_numbers_are_rounded_to_bf16_by_ties_to_even() -> None:
+    unit = 2.0**-7
+    x = np.array([1 + unit / 2, 1 + 1.5 * unit, 1 + 0.51 * unit, -1 - 0.49 * unit, 0.0])
+    assert roundings.bf16(x).tolist() == [1.0, 1 + 2 * unit, 1 + unit, -1.0, 0.0]
+
+
+@pytest.mark.parametrize(("layer", "shape"), WORDS, ids=str)
+def test_a_dropout_of_what_a_layer_gives_is_named(layer, shape) -> None:
+    site, state, x = drawn(layer, shape)
+    right, _ = alone(site, state, x)
+    found = right * (np.random.default_rng(4).random(right.shape) < 0.8) / 0.8
+    said = slips.of_layer(site, state, x, found, like(found))
+    assert said == "; it is what a dropout of about 0.2 would give"
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"), [(1 / 0.75, "of about 0.25"), (1.0, "without its scale")]
+)
+def test_a_dropout_of_shares_is_named(gain, words) -> None:
+    layer, shape = WORDS[0]
+    site, state, x = drawn(layer, shape)
+    found = dropped(layer, x, gain, np.random.default_rng(4))
+    said = slips.of_layer(site, state, x, found, like(found))
+    assert said == f"; it is what a dropout {words} would give"
+
+
+def test_what_hides_the_same_of_every_sample_is_no_dropout() -> None:
+    layer, shape = WORDS[0]
+    site, state, x = drawn(layer, shape)
+    found = dropped(layer, x, 1 / 0.75, None)
+    assert slips.of_layer(site, state, x, found, like(found)) == ""
+
+
+def dropped(layer, x, gain, draw):
+    """Drop a quarter of attention's shares; without a draw, the same of all heads."""
+    how = pinned(layer)
+    queries, keys, values = met(layer, x, how)
+    shares = softmax(seen(queries @ keys.swapaxes(2, 3) * how.scale, how))
+    one = np.random.default_rng(4).random(shares.shape[2:])
+    chance = np.broadcast_to(one, shares.shape) if draw is None else draw.random(shares.shape)
+    return flat(shares * (chance > 0.25) * gain @ values)
 
 
 def test_a_query_that_sees_nothing_sees_all_alike() -> None:
