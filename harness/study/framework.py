@@ -30,6 +30,7 @@ from harness.toml.values import Value, shown
 ANY = "any"
 ALONE = "none"
 """The strategy of a rank that trains alone, which every framework has."""
+_ELSEWHERE = {"device": "devices", "strategy": "strategies"}
 
 
 @dataclass(frozen=True)
@@ -97,14 +98,13 @@ class FrameworkInfo:
             return None
         else:
             allowed = self.factors.get(factor, (self.default(factor),))
-        own = self.declines.get(factor, {})
-        for declined in (FACTORS[factor].declined, own):
-            if str(value) in declined:
-                return declined[str(value)]
+        declined = {**self.declines.get(factor, {}), **FACTORS[factor].declined}
+        if str(value) in declined:
+            return declined[str(value)]
         if allowed is None or value in allowed or value == self.default(factor):
             return None
-        if ANY in own:
-            return own[ANY]
+        if ANY in declined:
+            return declined[ANY]
         offers = ", ".join(_plain(one) for one in allowed if one is not None)
         only = f" (it has: {offers})" if offers else ""
         return f"{self.name} does not offer {factor} {_plain(value)}{only}"
@@ -149,7 +149,9 @@ def read_framework(path: Path) -> FrameworkInfo:
     options = {
         name: _option(document, name, raw) for name, raw in _table(document, "options").items()
     }
-    requires = [_requirement(document, index) for index in range(_length(document, "requires"))]
+    listed = document.data.get("requires")
+    count = len(listed) if isinstance(listed, list) else 0
+    requires = [_requirement(document, index) for index in range(count)]
     strategies = _strategies(document, file) if file is not None else {}
     document.refuse_faults()
     assert file is not None, "a file without faults has its value"
@@ -187,11 +189,6 @@ def _table(document: Document, name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _length(document: Document, name: str) -> int:
-    value = document.data.get(name)
-    return len(value) if isinstance(value, list) else 0
-
-
 def _check_names(document: Document, path: Path) -> None:
     name = document.data.get("name")
     if isinstance(name, str) and name != path.stem:
@@ -203,9 +200,8 @@ def _check_names(document: Document, path: Path) -> None:
     for factor, values in _table(document, "declines").items():
         if is_known(document, ("declines", factor), factor):
             for value in values if isinstance(values, dict) else ():
-                if value == ANY:
-                    continue
-                check_value(document, ("declines", factor, value), FACTORS[factor], value)
+                if value != ANY:
+                    check_value(document, ("declines", factor, value), FACTORS[factor], value)
     for factor, value in _table(document, "defaults").items():
         if is_known(document, ("defaults", factor), factor):
             check_value(document, ("defaults", factor), FACTORS[factor], value)
@@ -246,9 +242,6 @@ def _strategies(document: Document, file: FrameworkFile) -> dict[str, Strategy]:
             except BakeoffError as error:
                 document.fault(place, str(error))
     return found
-
-
-_ELSEWHERE = {"device": "devices", "strategy": "strategies"}
 
 
 def _option(document: Document, name: str, raw: Any) -> Factor | None:

@@ -33,10 +33,10 @@ until = "5 steps"
 """
 
 
-def plan_of(place: Path, workload: str, name: str) -> Plan:
+def plan_of(place: Path, workload: str, name: str, *overrides: str) -> Plan:
     path = place / "study.toml"
     path.write_text(STUDY.replace("WORKLOAD", workload).replace("FRAMEWORK", name))
-    return make_plan(load_study(str(path)), load_platform("local"))
+    return make_plan(load_study(str(path), overrides=overrides), load_platform("local"))
 
 
 @pytest.fixture
@@ -198,9 +198,6 @@ def test_keras_passes_the_whole_gate_on_its_other_backends(
 ) -> None:
     """Keras holds a model's weights in the order in which it met their layers, not in ours."""
     python(name)
-    path = tmp_path / "study.toml"
-    path.write_text(STUDY.replace("WORKLOAD", workload).replace("FRAMEWORK", name))
-    compiled = [f"matrix.compile={str(name == 'keras@jax').lower()}"]
-    plan = make_plan(load_study(str(path), overrides=compiled), load_platform("local"))
-    (result,) = gate.ensure(plan, kept=kept).values()
+    compiled = f"matrix.compile={'true' if name == 'keras@jax' else 'false'}"
+    (result,) = gate.ensure(plan_of(tmp_path, workload, name, compiled), kept=kept).values()
     assert result.state == EQUIVALENT, result

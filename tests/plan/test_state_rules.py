@@ -17,7 +17,7 @@ from harness.worker.scale import Scale
 CPU = {"device": "cpu", "precision": "fp32", "strategy": "none"}
 GPU = {**CPU, "device": "gpu"}
 DDP = {**CPU, "strategy": "ddp"}
-STATE = "for weights, gradients and what its optimiser keeps"
+STATE = "for its weights and what training keeps beside them"
 STUDY = """\
 title = "T"
 [matrix]

@@ -34,8 +34,8 @@ def why_not(
         return None
     place = "each GPU" if on_gpu else "a node"
     return (
-        f"{training.name} needs at least {decimal_size(needed)} of {place}, for weights, gradients "
-        f"and what its optimiser keeps; {platform.name} has {decimal_size(there)}"
+        f"{training.name} needs at least {decimal_size(needed)} of {place}, for its weights "
+        f"and what training keeps beside them; {platform.name} has {decimal_size(there)}"
     )
 
 
