@@ -152,14 +152,29 @@ WIDE: dict[str, Edit] = {
     "tensorflow": ("tensorflow/settings.py", '{"bf16": tf.bfloat16,', '{"bf16": tf.float32,'),
 }
 """Computes in fp32 what is called bf16."""
-FETCH = "    def fetch(self):\n        import time\n        time.sleep(0.02)\n\n    def sync(self)"
-WAITS: dict[str, Edit] = {
-    "torch": (
-        "torch/activity.py",
-        '    def sync(self) -> None:\n        """Return at once',
-        FETCH + ' -> None:\n        """Return at once',
+SYNC = {
+    "torch": ("torch/activity.py", '    def sync(self) -> None:\n        """Return at once'),
+    "jax": ("jax/adapter.py", '    def sync(self) -> None:\n        """Wait for the last step'),
+    "tensorflow": (
+        "tensorflow/activity.py",
+        '    def sync(self) -> None:\n        """Wait for the device; on',
     ),
 }
+"""Where an activity may be given another method."""
+FETCH = "    def fetch(self):\n        import time\n        time.sleep(0.02)\n\n"
+WAITS: dict[str, Edit] = {name: (*at, FETCH + at[1]) for name, at in SYNC.items()}
+FETCHED = (
+    "    def fetch(self):\n"
+    "        self.has_waited = True\n\n"
+    "    def sync(self):\n"
+    "        if not self.__dict__.pop('has_waited', False):\n"
+    "            raise RuntimeError('a step without a wait before it')\n"
+    "        self.ended()\n\n"
+)
+ORDERED: dict[str, Edit] = {
+    name: (*at, FETCHED + at[1].replace("def sync", "def ended")) for name, at in SYNC.items()
+}
+"""Refuses a step that comes before its input."""
 SLEEP = "import time\n            time.sleep(0.05)\n            "
 SLEEPS: dict[str, Edit] = {
     "torch": (
@@ -178,7 +193,7 @@ SLEEPS: dict[str, Edit] = {
         f"            {SLEEP}self._loss = self.traced(*self.batch)",
     ),
 }
-PLANTED = (PRODUCT, HELPERS, UPDATES, WIDE, WAITS, SLEEPS)
+PLANTED = (PRODUCT, HELPERS, UPDATES, WIDE, WAITS, ORDERED, SLEEPS)
 
 
 def attributed(framework: str, *edits: Edit, precision: str = "fp32") -> Attribution:
@@ -314,6 +329,11 @@ def test_fp32_under_the_name_of_bf16_is_told_by_the_types_of_what_differs(framew
     planted, as_named = types if told.first.key == "planted" else reversed(types)
     assert not any("bfloat16" in one.lower() for one in planted)
     assert any("bfloat16" in one.lower() for one in as_named)
+
+
+@pytest.mark.parametrize("framework", ORDERED)
+def test_each_traced_step_waits_for_its_input_as_the_timed_loop_does(framework: str) -> None:
+    assert attributed(framework, ORDERED[framework]).step_s
 
 
 @pytest.mark.long

@@ -1,9 +1,15 @@
-"""Which steps are traced, and how many: as fit into about a second, within bounds."""
+"""Which steps are traced, and how many: as fit into about a second, within bounds.
+
+They come after what comes before them in the timed loop, the wait for their input: a processor that
+stood still for a while takes longer over the next step, traced or not.
+"""
 
 from __future__ import annotations
 
 import time
 from typing import Any, Callable, List, Tuple
+
+from harness.worker.contracts import door
 
 WARM_STEPS = 3
 TRACED_S = 1.0
@@ -21,11 +27,23 @@ def warmed(activity: Any) -> int:
     """Step until warm; give the number of steps to trace."""
     for _ in range(WARM_STEPS):
         timed(activity)
-    return max(FEWEST, min(MOST, round(TRACED_S / timed(activity))))
+    began = time.perf_counter()
+    timed(activity)
+    return max(FEWEST, min(MOST, round(TRACED_S / max(time.perf_counter() - began, 1e-6))))
+
+
+def wait_for_input(activity: Any) -> None:
+    """Wait for the next batch as the timed loop does, where there is any input."""
+    epochs, fetch = door(activity, "epochs"), door(activity, "fetch")
+    if epochs is not None and not epochs.left():
+        epochs.turn()
+    if fetch is not None:
+        fetch()
 
 
 def timed(activity: Any) -> float:
-    """Give the seconds of one step that nothing traces."""
+    """Give the seconds of one step that nothing traces, without the wait for its input."""
+    wait_for_input(activity)
     began = time.perf_counter()
     activity.step()
     activity.sync()

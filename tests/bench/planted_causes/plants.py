@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.adapters.test_planted_causes import SLEEPS, UPDATES, WIDE, Edit
+from tests.adapters.test_planted_causes import SLEEPS, UPDATES, WAITS, WIDE, Edit
 
 FRAMEWORKS = ("torch", "jax", "tensorflow")
 NOTHING = "nothing"
@@ -131,15 +131,6 @@ SLOPES: dict[str, Edit] = {
     ),
 }
 """Slow in a few operations: thousands of small ones would be slower still while they are traced."""
-FETCH = "    def fetch(self):\n        import time\n        time.sleep(0.02)\n\n"
-SYNC = {
-    "torch": ("torch/activity.py", '    def sync(self) -> None:\n        """Return at once'),
-    "jax": ("jax/adapter.py", '    def sync(self) -> None:\n        """Wait for the last step'),
-    "tensorflow": (
-        "tensorflow/activity.py",
-        '    def sync(self) -> None:\n        """Wait for the device; on',
-    ),
-}
 OF_JAX: dict[str, Edit] = {
     "work": ("jax/lowering/network.py", JAX_LAYERS, JAX_WORK + JAX_LAYERS),
     "copies": ("jax/lowering/network.py", JAX_LAYERS, JAX_COPIED + JAX_LAYERS),
@@ -165,9 +156,7 @@ CAUSES = {
             **{name: (edit,) for name, edit in SLOPES.items()},
         },
     ),
-    "input": Cause(
-        "input", {name: ((*at, FETCH + at[1]),) for name, at in SYNC.items()}, seconds=0.02
-    ),
+    "input": Cause("input", {name: (edit,) for name, edit in WAITS.items()}, seconds=0.02),
     "sleep": Cause("host gaps", {name: (SLEEPS[name],) for name in FRAMEWORKS}, seconds=0.05),
     "label": Cause(
         "",

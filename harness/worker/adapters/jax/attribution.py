@@ -17,7 +17,7 @@ import jax
 from harness.worker.attribution import xspace
 from harness.worker.attribution.account import Attribution
 from harness.worker.attribution.marks import STEP, Marks
-from harness.worker.attribution.steps import untraced, warmed
+from harness.worker.attribution.steps import untraced, wait_for_input, warmed
 from harness.worker.attribution.traced import divided
 
 
@@ -32,6 +32,7 @@ def attribute(activity: Any, network: Any, *, is_gpu: bool) -> Attribution:
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder, **_without_python()):
             for number in range(steps):
+                wait_for_input(activity)
                 with jax.profiler.StepTraceAnnotation(STEP, step_num=number):
                     activity.step()
                     activity.sync()

@@ -17,7 +17,7 @@ from tinygrad.uop import Ops
 from harness.worker.adapters.tinygrad.provenance import Kernel, kept_kernels, marking
 from harness.worker.attribution.account import Attribution, Operation, Ran, attribution
 from harness.worker.attribution.marks import Marks
-from harness.worker.attribution.steps import Span, timed, warmed, watched
+from harness.worker.attribution.steps import Span, timed, wait_for_input, warmed, watched
 from harness.worker.contracts import Unsupported
 
 
@@ -41,6 +41,7 @@ def attribute(activity: Any, network: Any) -> Attribution:
     traced = watched(step, spans)
     for _ in range(steps):
         untraced_s.append(timed(activity))
+        wait_for_input(activity)
         with _timed_kernels() as calls:
             traced()
         if len(calls) != len(described):

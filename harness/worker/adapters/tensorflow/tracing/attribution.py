@@ -15,7 +15,7 @@ import tensorflow.compat.v2 as tf
 from harness.worker.attribution import xspace
 from harness.worker.attribution.account import Attribution
 from harness.worker.attribution.marks import STEP, Mark, Marks
-from harness.worker.attribution.steps import untraced, warmed
+from harness.worker.attribution.steps import untraced, wait_for_input, warmed
 from harness.worker.attribution.traced import divided
 
 
@@ -69,6 +69,7 @@ def _traced(activity: Any, steps: int) -> Tuple[xspace.Trace, str]:
             tf.profiler.experimental.start(folder)
             try:
                 for number in range(steps):
+                    wait_for_input(activity)
                     with tf.profiler.experimental.Trace(STEP, step_num=number, _r=1):
                         activity.step()
                         activity.sync()

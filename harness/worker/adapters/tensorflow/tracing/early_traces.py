@@ -18,6 +18,7 @@ import tensorflow.compat.v2 as tf
 from harness.worker.attribution import xspace
 from harness.worker.attribution.marks import LOSS, OF_LOSS, STEP, UNMARKED, Marks
 from harness.worker.attribution.protobuf import Fields, by_number, integer, messages, text
+from harness.worker.attribution.steps import wait_for_input
 from harness.worker.contracts import Unsupported
 
 CALL = "FunctionRun:"
@@ -69,6 +70,7 @@ def traced(activity: Any, steps: int) -> xspace.Trace:
     spans: List[Span] = []
     profiler.start()
     for _ in range(steps):
+        wait_for_input(activity)
         began = time.time_ns()
         activity.step()
         activity.sync()

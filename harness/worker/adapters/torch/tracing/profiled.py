@@ -13,7 +13,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from harness.worker.adapters.torch.tracing.events import Step, read
 from harness.worker.attribution.marks import STEP
-from harness.worker.attribution.steps import timed, untraced
+from harness.worker.attribution.steps import timed, untraced, wait_for_input
 
 
 def traced(
@@ -28,6 +28,7 @@ def traced(
         activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=with_shapes
     ) as profiler:
         for _ in range(steps):
+            wait_for_input(activity)
             _step(activity)
     untraced_s += untraced(activity, (steps + 1) // 2)
     return read(profiler.profiler.kineto_results.events()), untraced_s
@@ -41,6 +42,7 @@ def _by_turns(activity: Any, steps: int, with_shapes: bool) -> Tuple[Sequence[An
             # To pause the profiler by its own door prints a warning each time.
             torch.autograd._enable_record_function(False)
             untraced_s.append(timed(activity))
+            wait_for_input(activity)
             torch.autograd._enable_record_function(True)
             _step(activity)
     return profiler.profiler.kineto_results.events(), untraced_s
