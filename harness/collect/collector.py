@@ -177,14 +177,14 @@ class Collector:
         """Read nothing while the trial is stopped: its machine is another's then."""
         with self._lock:
             self._stands_still = True
-            for lane in self._lanes:
+            for lane in filter(Lane.is_alive, self._lanes):
                 lane.stand_still()
 
     def go_on(self) -> None:
         """Read on."""
         with self._lock:
             self._stands_still = False
-            for lane in self._lanes:
+            for lane in filter(Lane.is_alive, self._lanes):
                 lane.go_on()
 
     def end(self) -> RecordingResult:

@@ -6,7 +6,8 @@ which sleeps in its own thread. A tick that comes too late is dropped and counte
 catch up.
 
 While its trial stands still a thread reads nothing: the machine is then another trial's. What is
-read every second or oftener is read once more where the trial stops, and where it goes on.
+read every second or oftener is read once more where the trial stops, and where it goes on. To wake
+a thread costs as much as a short reading: where it would read nothing it is left asleep.
 """
 
 from __future__ import annotations
@@ -114,6 +115,9 @@ class Lane(threading.Thread):
         self._shortest_s = shortest_s
         # Waiting for its first word costs as little as for a lock, and less than for an Event.
         self._words: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._stands_still = False
+        self._groups: Sequence[Group] = ()
+        """What is read, once it is open."""
 
     def run(self) -> None:
         """Record until asked to stop; an error of the recorder is reported with the trial."""
@@ -129,10 +133,9 @@ class Lane(threading.Thread):
         A trial that is over before the fastest source would tick a second time has nothing to tell,
         and is spared the opening of all sources.
         """
-        word, opens_ns = _GO_ON, time.monotonic_ns() + int(self._shortest_s * 1e9)
+        opens_ns = time.monotonic_ns() + int(self._shortest_s * 1e9)
         while said := self._word(opens_ns):
-            word = said
-            if word == _STOP:
+            if said == _STOP:
                 self._recording.note("too-short", seconds=self._shortest_s)
                 return
         groups = list(self._opening())
@@ -142,40 +145,48 @@ class Lane(threading.Thread):
             channels = group.sampler.channels
             number = self._recording.group(group.source, group.period_ns, first_ns, channels)
             group.begin(number, first_ns)
+        self._groups = groups
+        if self._stands_still:
+            self._read_between()
+        word = ""
         while groups and word != _STOP:
-            if word == _STAND_STILL:
-                self._read_between(groups)
-                word = self._words.get()
+            due_ns = None if self._stands_still else min([group.due_ns for group in groups])
+            word = self._word(due_ns)
+            if word == _GO_ON:
                 for group in groups:
                     group.resume(time.monotonic_ns())
-                self._read_between(groups)
-            else:
-                word = self._word(min([group.due_ns for group in groups]))
-                if not word:
-                    self._recording.append(self._read_due(groups))
+            if word in (_STAND_STILL, _GO_ON):
+                self._read_between()
+            elif not word and not self._stands_still:
+                self._recording.append(self._read_due(groups))
         # The last state counts most of all: what grew since the last tick, and how it ended.
         self._recording.append(self._read(groups))
         for group in groups:
             group.end()
 
-    def _word(self, until_ns: int) -> str:
-        """Sleep until a moment; give the word that came before, or none."""
+    def _word(self, until_ns: int | None) -> str:
+        """Sleep until a moment, or for as long as it takes; give the word that came, or none."""
+        wait_s = None if until_ns is None else max(0.0, (until_ns - time.monotonic_ns()) / 1e9)
         try:
-            return self._words.get(timeout=max(0.0, (until_ns - time.monotonic_ns()) / 1e9))
+            return self._words.get(timeout=wait_s)
         except queue.Empty:
             return ""
 
-    def _read_between(self, groups: Sequence[Group]) -> None:
-        """Read where a trial stops or goes on, what was not read a moment ago."""
+    def _read_between(self) -> None:
+        """Read where a trial stops or goes on."""
         now = time.monotonic_ns()
-        some = [
+        if some := self._not_read_lately(now):
+            for group in some:
+                group.read_between(now)
+            self._recording.append(self._read(some))
+
+    def _not_read_lately(self, now: int) -> list[Group]:
+        """Give what is to be read where a trial stops or goes on: what was not a moment ago."""
+        return [
             group
-            for group in groups
+            for group in self._groups
             if group.period_ns <= _SLOWEST_AT_ENDS_NS and now - group.read_ns >= _GRID_NS
         ]
-        for group in some:
-            group.read_between(now)
-        self._recording.append(self._read(some))
 
     def _first_ns(self, now: int, period_ns: int) -> int:
         """Begin on the recording's own grid; threads take turns, as they share an interpreter.
@@ -236,10 +247,13 @@ class Lane(threading.Thread):
 
     def stand_still(self) -> None:
         """Ask the thread to read nothing until it is told to go on."""
-        self._words.put(_STAND_STILL)
+        self._stands_still = True
+        if self._not_read_lately(time.monotonic_ns()):
+            self._words.put(_STAND_STILL)
 
     def go_on(self) -> None:
         """Ask the thread to go on with its ticks."""
+        self._stands_still = False
         self._words.put(_GO_ON)
 
     def ended(self) -> bool:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,17 +30,19 @@ WAKES_LATE_NS = 3_000_000
 
 
 class Clock:
-    """Time that passes only where somebody reads or waits, and what ends a lane after a while."""
+    """Time that passes only where somebody reads or waits, and what a lane is told meanwhile."""
 
     def __init__(self, ends_after_s: float) -> None:
         self._now = 10**9
-        self._words: list[tuple[int, str]] = []
-        self.say("stop", at_s=ends_after_s)
+        self._words: deque[str] = deque()
+        self._calls: list[tuple[int, Callable[[Lane], None]]] = []
+        self.lane: Lane
+        self.call(Lane.stop, at_s=ends_after_s)
 
-    def say(self, word: str, *, at_s: float) -> None:
-        """Let the lane hear a word so many seconds after its begin."""
-        self._words.append((10**9 + int(at_s * 1e9), word))
-        self._words.sort()
+    def call(self, method: Callable[[Lane], None], *, at_s: float) -> None:
+        """Ask the lane for something so many seconds after its begin."""
+        self._calls.append((10**9 + int(at_s * 1e9), method))
+        self._calls.sort(key=lambda one: one[0])
 
     def monotonic_ns(self) -> int:
         return self._now
@@ -49,16 +52,21 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self._now += int(seconds * 1e9)
 
+    def put(self, word: str) -> None:
+        self._words.append(word)
+
     def get(self, timeout: float | None = None) -> str:
-        """Wait as for the words to the lane: those that are due, and at last that it is to end."""
-        due_ns, word = self._words[0]
-        if timeout is not None and self._now + int(timeout * 1e9) < due_ns:
-            self.sleep(timeout)
-            self._now += WAKES_LATE_NS
-            raise queue.Empty
-        self._now = max(self._now, due_ns)
-        self._words.pop(0)
-        return word
+        """Wait as for the words to the lane, which is asked for what is due meanwhile."""
+        until = None if timeout is None else self._now + int(timeout * 1e9)
+        while not self._words:
+            due_ns, method = self._calls[0]
+            if until is not None and until < due_ns:
+                self._now = until + WAKES_LATE_NS
+                raise queue.Empty
+            self._now = max(self._now, due_ns)
+            self._calls.pop(0)
+            method(self.lane)
+        return self._words.popleft()
 
 
 class Sleepy:
@@ -113,7 +121,7 @@ def recorded(clock: Clock) -> Recorded:
         lane = Lane(
             "test", recording, counts, lambda: [Group("sleepy", source, int(period_s * 1e9))]
         )
-        lane._words = clock  # type: ignore[assignment]
+        lane._words, clock.lane = clock, lane  # type: ignore[assignment]
         lane.run()
         recording.close()
         return counts
@@ -146,8 +154,8 @@ def test_nothing_is_read_while_the_trial_stands_still(
     tmp_path: Path, clock: Clock, recorded: Recorded
 ) -> None:
     for start_s, end_s in ((0.42, 0.58), (0.7, 1.17)):
-        clock.say("stand still", at_s=start_s)
-        clock.say("go on", at_s=end_s)
+        clock.call(Lane.stand_still, at_s=start_s)
+        clock.call(Lane.go_on, at_s=end_s)
     counts = recorded(tmp_path / "s.bin", Sleepy(clock), 0.3)
     frames = [frame for frame, _ in samples_format.frames((tmp_path / "s.bin").read_bytes())]
     taken = [one for one in frames if isinstance(one, samples_format.Sample)]

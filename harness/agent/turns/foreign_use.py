@@ -1,9 +1,9 @@
 """Measure how many of a trial's cores others kept busy during one of its turns.
 
 All that ran on the cores (proc(5), ``/proc/stat``), and what the host took of them, less what the
-ranks used with their descendants, and Bakeoff's own processes. Read at both ends of a turn, at
-about half a millisecond each; what the ranks used comes from their CPU clocks (``clock_getres(2)``,
-the clock of another process), which count nanoseconds where ``/proc`` counts ticks.
+ranks used with their descendants, and Bakeoff's own processes. Read at both ends of a turn, from
+files that stay open; what the ranks used comes from their CPU clocks (``clock_getres(2)``, the
+clock of another process), which count nanoseconds where ``/proc`` counts ticks.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from math import sqrt
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _USER, _NICE, _SYSTEM, _STEAL = 1, 2, 3, 8
+_LONGEST_LINE = 256
+"""A processor's name and ten numbers, in bytes."""
 _UNSEEN_TICKS = 3.0
 """What rounding to ticks may hide or add at both ends, for one core; it grows as a root."""
 
@@ -25,6 +27,8 @@ class ForeignUse:
 
     def __init__(self, cpus: Iterable[int]) -> None:
         self._cpus = frozenset(cpus)
+        self._names = {b"cpu%d" % cpu for cpu in self._cpus}
+        self._files: dict[str, int] = {}
         self._ranks: Sequence[int] = ()
         self._helpers: Sequence[int] = ()
         self._family: set[int] = set()
@@ -59,36 +63,47 @@ class ForeignUse:
             return None, doubt
         return max(0.0, (after - before) / seconds), doubt
 
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files.values():
+            os.close(file)
+        self._files.clear()
+
     def _others_s(self) -> float | None:
         """Add up the seconds of the cores that neither the ranks nor Bakeoff used."""
         try:
-            with open("/proc/stat", "rb", buffering=0) as file:  # noqa: PTH123  twice each turn
-                lines = file.read(1 << 20).split(b"\n")
+            # Processors come first: a line for all, then one for each that is on.
+            stat = self._read("/proc/stat", (max(self._cpus, default=0) + 2) * _LONGEST_LINE)
         except OSError:
             return None
         ticks = 0
-        for line in lines:
+        for line in stat.split(b"\n"):
             if not line.startswith(b"cpu"):
                 break
             fields = line.split()
-            if fields[0][3:].isdigit() and int(fields[0][3:]) in self._cpus:
+            if fields[0] in self._names:
                 ticks += sum(int(fields[at]) for at in (_USER, _NICE, _SYSTEM, _STEAL))
-        own_s = sum(map(_cpu_s, (*self._family, *self._helpers))) + sum(map(_reaped_s, self._ranks))
-        return ticks * _TICK_S - own_s
+        own_s = sum(map(_cpu_s, (*self._family, *self._helpers)))
+        return ticks * _TICK_S - own_s - sum(map(self._reaped_s, self._ranks))
+
+    def _reaped_s(self, pid: int) -> float:
+        """Read what the children used that a process has reaped."""
+        with suppress(OSError):
+            fields = self._read(f"/proc/{pid}/stat", 1 << 12).rpartition(b")")[2].split(None, 15)
+            return (int(fields[13]) + int(fields[14])) * _TICK_S
+        return 0.0
+
+    def _read(self, path: str, most: int) -> bytes:
+        """Read the begin of a file as it is now; twice each turn, so that it stays open."""
+        if path not in self._files:
+            self._files[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return os.pread(self._files[path], most, 0)
 
 
 def _cpu_s(pid: int) -> float:
     """Read a process's CPU clock; of one that has ended its parent tells."""
     with suppress(OSError):
         return time.clock_gettime(~pid << 3 | 2)  # MAKE_PROCESS_CPUCLOCK of the kernel and of glibc
-    return 0.0
-
-
-def _reaped_s(pid: int) -> float:
-    """Read what the children used that a process has reaped."""
-    with suppress(OSError), open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123
-        fields = file.read().rpartition(b")")[2].split(None, 15)
-        return (int(fields[13]) + int(fields[14])) * _TICK_S
     return 0.0
 
 

@@ -111,7 +111,8 @@ class NodeTurns:
                 one.sendall(message)
 
     def close(self) -> None:
-        """Close the sockets."""
+        """Close the sockets, and what was read of others' use."""
+        self._use.close()
         for one in self._sockets.values():
             with suppress(KeyError):  # it said its last word before
                 self._selector.unregister(one)
