@@ -21,7 +21,7 @@ from harness.sections.contract.blocks import Fold, Note, tables
 from harness.store.record_readers.attribution import Attribution, Operation, Part
 from harness.store.records import Gate
 from harness.verdicts.io_results import InputResult
-from harness.verdicts.results import CellResult
+from harness.verdicts.results import CellResult, Contradiction, WhatRan
 from tests.reports import samples
 from tests.reports.samples import cell
 
@@ -173,6 +173,14 @@ def test_a_sentence_says_the_share_and_what_both_do() -> None:
     assert "of it is conv1, backward" in first
     assert "jax: work of backward; torch: work of backward." in first
     assert "16x3" not in first  # the table beside it has the shapes
+
+
+def test_what_was_asked_for_and_did_not_happen_is_told_before_any_part() -> None:
+    idle = WhatRan(contradictions=(Contradiction("2 threads", "ran 1", "the size of its pool"),))
+    found = explained(planted(("conv1", "backward"), 4.0), ran=idle)
+    first, second, *_ = causes(found, "jax", "torch")
+    assert first == "jax asked for 2 threads, ran 1 (the size of its pool)."
+    assert "of it is conv1, backward" in second
 
 
 def test_a_trace_that_disturbs_the_step_explains_nothing() -> None:

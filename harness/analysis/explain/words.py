@@ -67,9 +67,14 @@ def headline(of: Explanation, first: str, second: str) -> str:
 
 
 def causes(of: Explanation, first: str, second: str) -> Iterator[str]:
-    """Give one sentence for each cause that can be told from noise, then one of what is left."""
+    """Give one sentence for each cause that can be told from noise, then one of what is left.
+
+    Before all of them comes what was asked for and did not happen: no part of a step says it.
+    """
     if of.refusal:
         return
+    for cell, name in ((of.first, first), (of.second, second)):
+        yield from (f"{name} {one}." for one in cell.ran.contradictions)
     found = of.causes
     for term in found:
         yield _cause(of, term, first, second)

@@ -6,7 +6,8 @@ Each run times two cells by turns, whole as `bakeoff run` does it: gate, proofs,
 jobs that trace steps. One has the code that is installed, the other a copy in which one thing is
 slow. Every plant trains the same network: what changes training the gate and the proofs refuse, and
 what multiplies more is refused for its multiplications. `FRAMEWORK/nothing` is the same cell twice;
-`FRAMEWORK/label` computes in float32 what is called bf16, which JAX does on a CPU anyhow.
+`FRAMEWORK/label` computes in float32 what is called bf16, which JAX does on a CPU anyhow, and
+`FRAMEWORK/threads` uses one thread of the two that were asked for.
 
 Named first: the planted part is the largest one of the account, and told from noise. Its size is
 held to the sleep that was planted, and where something computes more, to the whole difference of
@@ -24,7 +25,7 @@ from pathlib import Path
 
 from harness.analysis.explain.cells import explained
 from harness.analysis.explain.explanation import Explanation
-from harness.analysis.explain.words import part_name
+from harness.analysis.explain.words import causes, part_name
 from harness.analysis.read import read_results
 from harness.gate.gate import ensure
 from harness.plan.plan import Plan, make_plan
@@ -52,7 +53,7 @@ workload = "tinycnn"
 framework = "{framework}"
 batch = 16
 precision = "{precision}"
-threads = 1
+threads = {threads}
 [measure]
 trials = 6
 warmup = "3 steps"
@@ -103,7 +104,7 @@ def measure(run: Path, framework: str, cause: Cause) -> SessionResult:
         )
     file = run.parent / f"{run.name}.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
-    study = STUDY.format(framework=framework, precision=cause.precision)
+    study = STUDY.format(framework=framework, precision=cause.precision, threads=cause.threads)
     file.write_text(study, encoding="utf-8")
     plan, own = _two_sided(file, cause)
     return session.start(
@@ -141,6 +142,9 @@ def verdict(told: Explanation, cause: Cause) -> tuple[bool, float | None, str]:
     """Say whether the cause was named first, by how much its size missed, and what was said."""
     if cause.refused_as:
         return told.is_refused and cause.refused_as in told.refusal, None, told.refusal
+    if cause.said_first:
+        said = told.refusal or next(causes(told, "A", "B"))
+        return cause.said_first in said, None, said
     if told.refusal:
         return not cause.part and not told.is_refused, None, told.refusal
     if not cause.part:
@@ -193,7 +197,8 @@ def main() -> None:
         right, of_drawn = (sum(one[0] for one in told) for told in (answers, drawn))
         near = sum(miss is not None and abs(miss) <= ALLOWED for _, miss, _ in answers)
         named = f"{cause.part} first" if cause.part else "nothing explained"
-        what = f"“{cause.refused_as}”" if cause.refused_as else named
+        word = cause.refused_as or cause.said_first
+        what = f"“{word}”" if word else named
         size = f", its size within {ALLOWED:.0%} in {near}" if cause.part else ""
         lines.append(f"{framework}/{name}: {what} in {right} of {len(answers)}{size}")
         if cause.part:

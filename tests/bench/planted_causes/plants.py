@@ -24,6 +24,9 @@ class Cause:
     precision: str = "fp32"
     refused_as: str = ""
     """What is said of a cell that is not what it is called: then nothing else is explained."""
+    said_first: str = ""
+    """What is said of a cell that did not do what was asked, before any part of its step."""
+    threads: int = 1
 
 
 POOL = {
@@ -131,6 +134,23 @@ SLOPES: dict[str, Edit] = {
     ),
 }
 """Slow in a few operations: thousands of small ones would be slower still while they are traced."""
+ONE_THREAD: dict[str, Edit] = {
+    "torch": (
+        "torch/settings.py",
+        "    torch.set_num_threads(threads(factors))",
+        "    torch.set_num_threads(1)",
+    ),
+    "jax": (
+        "jax/settings.py",
+        "        os.environ[name] = str(threads(factors))",
+        '        os.environ[name] = "1"',
+    ),
+    "tensorflow": (
+        "tensorflow/settings.py",
+        "    share = threads(factors)\n",
+        "    share = 1\n",
+    ),
+}
 OF_JAX: dict[str, Edit] = {
     "work": ("jax/lowering/network.py", JAX_LAYERS, JAX_WORK + JAX_LAYERS),
     "copies": ("jax/lowering/network.py", JAX_LAYERS, JAX_COPIED + JAX_LAYERS),
@@ -163,6 +183,12 @@ CAUSES = {
         {name: (edit,) for name, edit in WIDE.items()},
         precision="bf16",
         refused_as="asked for bf16, ran float32",
+    ),
+    "threads": Cause(
+        "",
+        {name: (edit,) for name, edit in ONE_THREAD.items()},
+        said_first="asked for 2 threads, ran 1",
+        threads=2,
     ),
     NOTHING: Cause("", dict.fromkeys(FRAMEWORKS, ())),
 }
