@@ -7,7 +7,8 @@ catch up.
 
 While its trial stands still a thread reads nothing: the machine is then another trial's. What is
 read every second or oftener is read once more where the trial stops, and where it goes on. To wake
-a thread costs as much as a short reading: where it would read nothing it is left asleep.
+a thread costs as much as a short reading: one that has read a moment ago hears of the stop by a
+flag alone.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from harness.analysis.evidence import Evidence
 from harness.analysis.explain.explanation import Explanation, explain
 from harness.analysis.explain.step_shares import UNEXPLAINED
 from harness.analysis.explain.words import (
+    beside,
     causes,
     floor_share,
     headline,
@@ -156,7 +157,7 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
                 Note(headline(one, first, second)),
                 *(Note(sentence) for sentence in causes(one, first, second)),
                 _chart(one, first, second, number),
-                Note(". ".join(one.traced) + "."),
+                Note(" ".join(beside(one, first, second))),
             ),
             f"{first} and {second}",
         )

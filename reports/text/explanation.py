@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.analysis.explain.explanation import Explanation, Term
+from harness.analysis.explain.hardware import hardware
 from harness.analysis.explain.words import (
+    beside,
     causes,
     floor_share,
     headline,
@@ -36,7 +38,7 @@ def _lines(of: Explanation, first: str, second: str) -> Iterator[str]:
         yield "  The intervals hold together for all parts that have one."
     yield ""
     yield from causes(of, first, second)
-    yield from (f"{one}." for one in of.traced)
+    yield from beside(of, first, second)
 
 
 def _floors(of: Term) -> str:
@@ -67,6 +69,9 @@ def as_json(of: Explanation, first: str, second: str) -> dict[str, Any]:
         "parts": [_part(one) for one in of.terms],
         "causes": list(causes(of, first, second)),
         "traced": list(of.traced),
+        "hardware": {
+            name: hardware(cell) or None for name, cell in ((first, of.first), (second, of.second))
+        },
     }
 
 

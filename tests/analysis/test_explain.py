@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -14,14 +15,21 @@ from harness.analysis.evidence import Evidence
 from harness.analysis.explain.cells import pair_called
 from harness.analysis.explain.explanation import Explanation, explain
 from harness.analysis.explain.step_shares import UNEXPLAINED
-from harness.analysis.explain.words import causes, headline, operations_words, part_name
+from harness.analysis.explain.words import beside, causes, headline, operations_words, part_name
 from harness.errors import UsageError
 from harness.sections import why
 from harness.sections.contract.blocks import Fold, Note, tables
 from harness.store.record_readers.attribution import Attribution, Operation, Part
 from harness.store.records import Gate
 from harness.verdicts.io_results import InputResult
-from harness.verdicts.results import CellResult, Contradiction, WhatRan
+from harness.verdicts.results import (
+    CellResult,
+    Comparison,
+    Contradiction,
+    Interval,
+    Reading,
+    WhatRan,
+)
 from tests.reports import samples
 from tests.reports.samples import cell
 
@@ -152,6 +160,62 @@ def test_waiting_for_input_is_a_part_of_its_own() -> None:
     found = explain(one, other, read, seed=1)
     assert part_name(found.terms[0]) == "input"
     assert found.terms[0].difference_s == pytest.approx(10e-3, rel=0.05)
+
+
+def test_waiting_that_differs_from_block_to_block_is_as_unsure_as_it_differs() -> None:
+    one, other = timed("jax", 20.0), timed("torch", 10.0)
+    found = {}
+    for name, shares in (("steady", [0.5] * 6), ("ragged", [0.3, 0.7, 0.4, 0.6, 0.45, 0.55])):
+        trials = zip(one.trials, cycle(shares), strict=False)
+        waiting = tuple(
+            replace(trial, input=InputResult("warm", wait_share=share)) for trial, share in trials
+        )
+        waits = replace(one, trials=waiting)
+        read = {one.key: attributed(CLEAN_MS), other.key: attributed(CLEAN_MS, seed=1)}
+        found[name] = widths(explain(waits, other, read, seed=1))
+    assert found["ragged"]["input"] > 3 * found["steady"]["input"]
+
+
+def widths(of: Explanation) -> dict[str, float]:
+    """Give how wide the interval of each part is."""
+    return {
+        part_name(one): one.interval.high - one.interval.low
+        for one in of.terms
+        if one.interval is not None
+    }
+
+
+def test_the_page_and_the_account_agree_on_what_can_be_told_apart() -> None:
+    one, other = timed("jax", 14.0), timed("torch", 10.0)
+    slow = planted(("conv1", "forward"), 4.0)
+    read = {one.key: attributed(slow), other.key: attributed(CLEAN_MS, seed=1)}
+    assert not explain(one, other, read, seed=1).refusal
+    open_ = Comparison(other.key, 0.71, None, "cannot tell", 6, None, "others share its error")
+    held = replace(one, comparison=open_)
+    for pair in ((held, other), (other, held)):
+        refusal = explain(*pair, read, seed=1).refusal
+        assert refusal == (
+            "nothing to explain: their rates cannot be told apart: others share its error"
+        )
+    slower = replace(open_, answer="slower", interval=Interval(0.5, 0.8, 0.95, "joint"))
+    held = replace(one, comparison=slower)
+    for pair in ((held, other), (other, held)):
+        told = explain(*pair, read, seed=1)
+        assert told.first is held
+        assert told.ratio == pytest.approx(1 / 0.71)
+        assert told.ratio_interval is not None
+        ends = told.ratio_interval.low, told.ratio_interval.high
+        assert ends == pytest.approx((1.25, 2.0))
+
+
+def test_what_the_hardware_did_stands_beside_the_account() -> None:
+    busy = (
+        Reading("here", "rank:0", "cores used", "1", 0.98),
+        Reading("here", "core:0", "clock", "Hz", 2.5e9),
+    )
+    slow = planted(("conv1", "backward"), 4.0)
+    found = explained(slow, readings=busy, utilisation={"power_w": 41.0})
+    assert next(beside(found, "jax", "torch")) == "jax: 0.980 cores used, clock 2.50 GHz, 41.0 W."
 
 
 def test_of_cells_that_cannot_be_told_apart_there_is_nothing_to_explain() -> None:

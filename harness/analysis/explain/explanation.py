@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, geometric_mean, variance
 
-from harness.analysis.blocks.paired_blocks import log_ratios, rates_beside, rates_by_block
+from harness.analysis.explain.pair import Block, answer_of, inverse, inverted, paired_steps
 from harness.analysis.explain.step_shares import (
     UNEXPLAINED,
     Key,
@@ -24,7 +24,6 @@ from harness.analysis.explain.step_shares import (
     timed_shares,
 )
 from harness.analysis.floors.kept_floors import MachineFloors
-from harness.stats import compare
 from harness.stats.answers import ALPHA, FEWEST_BLOCKS
 from harness.stats.student import critical_t
 from harness.store.record_readers.attribution import NOT_MADE, Attribution, Operation
@@ -115,39 +114,35 @@ def explain(
     refusal = _refusal(one, other)
     if refusal:
         return Explanation(one, other, refusal, is_refused=True)
-    logs = log_ratios(one, other)
-    row = [logs[block] for block in sorted(logs)]
-    answer = compare.compare({"": row}, seed=seed)[""]
-    if answer.answer not in ("faster", "slower"):
+    told = answer_of(one, other, seed=seed)
+    if told.answer not in ("faster", "slower"):
         words = "they are equally fast"
-        if answer.answer != "same":
-            words = f"their rates cannot be told apart: {answer.why}"
+        if told.answer != "same":
+            words = f"their rates cannot be told apart: {told.why}"
         return Explanation(one, other, f"nothing to explain: {words}")
-    first, second = (one, other) if answer.answer == "slower" else (other, one)
+    first, second = (one, other) if told.answer == "slower" else (other, one)
     shares = []
     for cell in (first, second):
         found = timed_shares(cell, attributions.get(cell.key, NOT_MADE))
         if isinstance(found, str):
             return Explanation(first, second, f"{cell.label}: {found}", is_refused=True)
         shares.append(found)
-    steps = _paired_steps(first, second)
-    first_s, second_s = (geometric_mean(column) for column in zip(*steps, strict=True))
+    steps = paired_steps(first, second)
+    first_s, second_s = (
+        geometric_mean(one.step_s for one in column) for column in zip(*steps, strict=True)
+    )
     terms = _terms((first_s, second_s), shares[0], shares[1], steps)
     if floors is not None:
         terms = tuple(_beside_floors(one, first, second, floors) for one in terms)
-    low, high, ratio = answer.low, answer.high, answer.ratio or 1.0
-    interval = None
-    if low and high:
-        ends = (1 / high, 1 / low) if first is one else (low, high)
-        interval = Interval(*ends, answer.level, "of the ratio of the steps")
+    slower = told if first is one else inverse(told)
     return Explanation(
         first,
         second,
-        ratio=1 / ratio if first is one else ratio,
-        ratio_interval=interval,
+        ratio=1 / (slower.ratio or 1.0),
+        ratio_interval=inverted(slower.interval),
         first_step_s=first_s,
         second_step_s=second_s,
-        blocks=len(logs),
+        blocks=len(steps),
         terms=terms,
         traced=tuple(
             f"{cell.label}: {as_traced(cell, one)}"
@@ -176,7 +171,7 @@ def _terms(
     whole_s: tuple[float, float],
     mine: StepShares,
     theirs: StepShares,
-    steps: Sequence[tuple[float, float]],
+    steps: Sequence[tuple[Block, Block]],
 ) -> tuple[Term, ...]:
     nothing = Share(0.0, 0.0, ())
     keys = [*dict.fromkeys((*mine.parts, *theirs.parts, UNEXPLAINED))]
@@ -230,23 +225,18 @@ def _beside_floors(
     return replace(term, first_floor_s=kept.get(first.key), second_floor_s=kept.get(second.key))
 
 
-def _paired_steps(first: CellResult, second: CellResult) -> Sequence[tuple[float, float]]:
-    """Give the seconds of both cells' steps in each block that both have."""
-    mine, theirs = rates_beside(first, second), rates_by_block(second)
-    return [
-        (first.work_per_step / mine[block], second.work_per_step / theirs[block])
-        for block in sorted(mine.keys() & theirs.keys())
-    ]
-
-
 def _interval(
-    term: Term, mine: Share, theirs: Share, steps: Sequence[tuple[float, float]], alpha: float
+    term: Term, mine: Share, theirs: Share, steps: Sequence[tuple[Block, Block]], alpha: float
 ) -> Interval | None:
     """Give where a part's difference lies: Student's t over the blocks, and the shares' errors."""
     if len(steps) < FEWEST_BLOCKS:
         return None
-    each = [mine.mean * one - theirs.mean * other for one, other in steps]
-    first_s, second_s = (fmean(column) for column in zip(*steps, strict=True))
+    usual = [fmean(1 - one.waited for one in column) for column in zip(*steps, strict=True)]
+    each = [
+        one.of(term.key, mine, usual[0]) - other.of(term.key, theirs, usual[1])
+        for one, other in steps
+    ]
+    first_s, second_s = (fmean(one.step_s for one in column) for column in zip(*steps, strict=True))
     error = sqrt(
         variance(each) / len(each) + (mine.error * first_s) ** 2 + (theirs.error * second_s) ** 2
     )

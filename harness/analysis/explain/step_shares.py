@@ -62,12 +62,17 @@ def step_s(cell: CellResult) -> float:
 
 def waited(cell: CellResult) -> float:
     """Give the share of its steps in which a cell waited for input."""
-    shares = [
-        trial.input.wait_share
+    shares = waited_by_block(cell).values()
+    return fmean(shares) if shares else 0.0
+
+
+def waited_by_block(cell: CellResult) -> dict[int, float]:
+    """Give the same of each block in which it waited at all."""
+    return {
+        trial.block: trial.input.wait_share
         for trial in cell.trials
         if trial.counted and trial.input is not None and trial.input.wait_share is not None
-    ]
-    return fmean(shares) if shares else 0.0
+    }
 
 
 def timed_shares(cell: CellResult, of: Attribution | str) -> StepShares | str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.analysis import numbers
 from harness.analysis.explain.explanation import SMALLER, Explanation, Term
+from harness.analysis.explain.hardware import hardware
 from harness.store.record_readers.attribution import Operation
 from harness.units import counted
 from harness.verdicts.results import Interval
@@ -84,6 +85,14 @@ def causes(of: Explanation, first: str, second: str) -> Iterator[str]:
     if unexplained is not None:
         part = numbers.share(abs(unexplained.difference_s / of.difference_s))
         yield f"{part} of the difference is unexplained: it carries no layer's mark."
+
+
+def beside(of: Explanation, first: str, second: str) -> Iterator[str]:
+    """Say of each cell what the hardware did while it was timed, and how its steps were traced."""
+    for cell, name in ((of.first, first), (of.second, second)):
+        if not of.refusal and (told := hardware(cell)):
+            yield f"{name}: {told}."
+    yield from (f"{one}." for one in of.traced)
 
 
 def _cause(of: Explanation, term: Term, first: str, second: str) -> str:
