@@ -20,9 +20,8 @@ from harness.worker.network.workload import MOMENTS, Training
 
 THIN_FURTHER = 1 << 12
 """Items of what the first rank gives back, that each further one gives too."""
-_TWO = 1.5
-"""Of what the last step moves weights by, what two do at least: moments are loaded that outweigh a
-gradient, so that an honest pair moves them about twice as far."""
+_FIRST = 0.5
+"""Of what the first step alone moves weights by, what two move them by beside the second."""
 
 
 def updates_of(workload: Training, start: Start, made: Folder) -> list[Update]:
@@ -91,18 +90,21 @@ def two_updates(updates: Sequence[Update], made: Folder) -> Update | None:
     return Update(number, first.before, found) if is_finite else None
 
 
-def refuse_one_for_two(workload: Training, two: Update, batch: int) -> None:
-    """Refuse two steps that moved weights as far as one does, by the moments that they ended with.
+def refuse_one_for_two(workload: Training, one: Update, two: Update, batch: int) -> None:
+    """Refuse two steps that moved weights as far as the last one does, by the moments it left.
 
-    A sync stands behind every other update: a step that notes that it is due, and is done once when
+    What they moved them by beyond that is what ``one`` alone did, from the same start with the same
+    batch; however far the second went: from where the first ended a gradient may be any size. A
+    sync stands behind every other update: a step that notes that it is due, and is done once when
     somebody looks, makes all of those.
     """
     shares = []
     for name in learned(workload, two):
         last, _ = narrow_weights.movement_of(workload, name, two, batch)
-        if squares := float(last @ last):
-            shares.append(float((two.before[name] - two.after[name]) @ last) / squares)
-    if shares and median(shares) < _TWO:
+        first = one.before[name] - one.after[name]
+        if squares := float(first @ first):
+            shares.append(float((two.before[name] - two.after[name] - last) @ first) / squares)
+    if shares and median(shares) < _FIRST:
         raise Untrained("of two steps without a sync between them only one moved the weights")
 
 

@@ -24,8 +24,11 @@ COSINE, COSINE_SMOOTH = 0.8, 0.99
 LENGTH = 0.1
 """Of narrower precisions: in what direction a gradient may point, and how much longer it may be. A
 network without kinks that is not deep is 1e-3 and 4 % off."""
-_MIDDLE = 5e-5
-"""In fp32 half of the tensors are 3e-6 to 7e-6 off, as a norm; exchanged in fp16 each is 2e-4."""
+_MIDDLE, _MIDDLE_ALONE = 5e-5, 1.3e-4
+"""In fp32 half of the tensors are 3e-6 to 1e-4 off, as a norm; exchanged in fp16 each is 2e-4. So
+little is held against them only where they have no more digits than fp16 has."""
+_DIGITS, _NEARLY = 11, 2.0**-4
+"""Of fp16, in bits; and how far a number may be from one that has so many, in its last."""
 _CANCELLED = 1e-2
 """A gradient that is so small a share of its terms is mostly their rounding."""
 _CANCELLED_PURE = 2 * 2.0**-8 / LENGTH
@@ -88,20 +91,32 @@ def gradient_error(
 
 
 def rounding(
-    workload: Training, found: Mapping[str, Array], expected: Gradients, precision: str
+    workload: Training, found: Mapping[str, Array], expected: Gradients, precision: str, parts: int
 ) -> float | None:
     """Say how far gradients are off that were all rounded to half precision; None: they were not.
 
     Every item of them is off by a share of itself, also where a tensor's largest error is none.
+    ``parts`` are what they were averaged over, after they were rounded.
     """
     if precision not in TOLERANCES:
         return None
     norms = {name: float(np.linalg.norm(right)) for name, right in expected.gradients.items()}
     largest = {name: float(np.max(np.abs(right))) for name, right in expected.gradients.items()}
-    errors = [
-        float(np.linalg.norm(found[name] - right)) / norms[name]
-        for name, right in expected.gradients.items()
-        if largest[name] > _CANCELLED * expected.sizes[name]
-    ]
-    middle = median(errors) if errors else 0.0
-    return middle if middle > _MIDDLE * _slack(workload) else None
+    legible = [name for name, one in largest.items() if one > _CANCELLED * expected.sizes[name]]
+    if not legible:
+        return None
+    middle = median(
+        float(np.linalg.norm(found[name] - expected.gradients[name])) / norms[name]
+        for name in legible
+    )
+    short = median(_short_share(found[name] * parts) for name in legible)
+    most = _MIDDLE if short > 0.5 else _MIDDLE_ALONE
+    return middle if middle > most * _slack(workload) else None
+
+
+def _short_share(found: Array) -> float:
+    """Give the share of numbers that have no more digits than fp16 has: by chance an eighth."""
+    mantissas = np.ldexp(np.frexp(found[found != 0])[0], _DIGITS)
+    if not len(mantissas):
+        return 0.0
+    return float(np.mean(np.abs(mantissas - np.round(mantissas)) < _NEARLY))

@@ -120,7 +120,7 @@ def judge(
         _hold_following(workload, precision, following, known, len(start.batches[0]))
     two = None if precision_of(precision).is_pure else two_updates(updates, made)
     if two is not None:
-        refuse_one_for_two(workload, two, len(start.batches[0]))
+        refuse_one_for_two(workload, updates[0], two, len(start.batches[0]))
     return Proved(len(updates), worst, precision in TOLERANCES)
 
 
@@ -170,7 +170,8 @@ def _compare(
         shared = ranks.sharing(workload, expected)
         shared = shared or _norms(workload, precision, start, ranks, expected)
         raise Untrained(shared or _named(workload, precision, one, expected, faults))
-    if (rounded := rounding(workload, gradients, expected, precision)) is not None:
+    rounded = rounding(workload, gradients, expected, precision, len(ranks.updates))
+    if rounded is not None:
         words = f"{rounded:.0e} off each in update {one.number}"
         raise Untrained(f"gradients are rounded as half precision rounds: {words}")
     for name in in_order(workload, expected):

@@ -1,0 +1,81 @@
+"""Hold single rules of the proof to updates that are made by hand: no framework is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from harness.gate.proof.expected_updates import Gradients
+from harness.gate.proof.given_back import refuse_one_for_two
+from harness.gate.proof.gradient_errors import rounding
+from harness.gate.proof.moments import Update
+from harness.gate.proof.untrained import Untrained
+from workloads.alexnet import WORKLOAD
+
+BATCH = 16
+NAMES = ("conv1/weight", "fc6/weight", "fc8/bias")
+ITEMS = 4096
+Values = npt.NDArray[np.float64]
+
+
+def made(weights: Values, velocity: Values, number: int, after: tuple[Values, Values]) -> Update:
+    """Give an update of each tensor from one state to another, rounded as fp32 rounds."""
+    before: dict[str, Values] = {}
+    moved: dict[str, Values] = {}
+    for name in NAMES:
+        before |= {name: weights, f"{name}/velocity": velocity}
+        kept = [one.astype(np.float32).astype(np.float64) for one in after]
+        moved |= dict(zip((name, f"{name}/velocity"), kept, strict=True))
+    return Update(number, before, moved)
+
+
+def stepped(weights: Values, velocity: Values, gradient: Values) -> tuple[Values, Values]:
+    """Take one step as the optimiser of AlexNet does."""
+    optimiser = WORKLOAD.optimiser
+    scaled = BATCH / optimiser.rate_batch if optimiser.rate_batch else 1.0  # type: ignore[union-attr]
+    velocity = optimiser.momentum * velocity + gradient  # type: ignore[union-attr]
+    return weights - optimiser.rate * scaled * velocity, velocity
+
+
+@pytest.mark.parametrize("growth", [0.01, 1.0, 100.0, 1e5])
+def test_two_steps_are_two_however_large_the_second_gradient_is(growth: float) -> None:
+    draw = np.random.default_rng(1)
+    weights, velocity, gradient, next_one = draw.normal(size=(4, ITEMS))
+    first = stepped(weights, 3 * velocity, gradient)
+    second = stepped(*first, growth * next_one)
+    one = made(weights, 3 * velocity, 1, first)
+    refuse_one_for_two(WORKLOAD, one, made(weights, 3 * velocity, 5, second), BATCH)
+    with pytest.raises(Untrained, match="only one moved the weights"):
+        refuse_one_for_two(WORKLOAD, one, made(weights, 3 * velocity, 5, first), BATCH)
+
+
+def gradients(draw: np.random.Generator, ranks: int) -> tuple[list[dict[str, Values]], Gradients]:
+    """Give the gradients of ranks, and what is expected of them together."""
+    common = {name: draw.normal(size=ITEMS) for name in NAMES}
+    own = [{name: common[name] + draw.normal(size=ITEMS) for name in NAMES} for _ in range(ranks)]
+    mean = {name: np.mean([one[name] for one in own], axis=0) for name in NAMES}
+    sizes = {name: float(np.max(np.abs(one))) for name, one in mean.items()}
+    return own, Gradients(mean, sizes, [], np.zeros(1))
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8])
+def test_a_sum_in_fp16_is_seen_and_the_noise_of_fp32_is_none(ranks: int) -> None:
+    draw = np.random.default_rng(2)
+    own, expected = gradients(draw, ranks)
+    noisy: dict[str, Values] = {
+        name: np.asarray(right + 1e-4 * np.std(right) * draw.normal(size=ITEMS))
+        for name, right in expected.gradients.items()
+    }
+    assert rounding(WORKLOAD, noisy, expected, "fp32", ranks) is None
+    summed = {
+        name: np.asarray(sum(one[name] for one in own), np.float16).astype(np.float64) / ranks
+        for name in NAMES
+    }
+    assert rounding(WORKLOAD, summed, expected, "fp32", ranks) == pytest.approx(2e-4, rel=0.2)
+    half = {
+        name: np.mean([one[name].astype(np.float16) for one in own], axis=0, dtype=np.float64)
+        for name in NAMES
+    }
+    if ranks < 3:  # more of them take each other's rounding away
+        assert rounding(WORKLOAD, half, expected, "fp32", ranks) is not None
