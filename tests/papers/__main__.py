@@ -26,8 +26,8 @@ from harness.platform.platform import load_platform
 from tests.storage.slow_tier import missing, slow_tier
 
 STUDIES = ("shams2017", "wang2018", "chien2018", "chien2018-checkpoints", "bae2019", "lee2021")
-READS_LMDB = "null[lmdb]"
-ENVIRONMENTS = ("torch", "tensorflow", "mpi", READS_LMDB)
+READS_LMDB, READS_PICTURES = "null[lmdb]", "torch[pillow]"
+ENVIRONMENTS = ("torch", READS_PICTURES, "tensorflow", "mpi", READS_LMDB)
 HELD_BACK = {
     "hdd": ("hdd", 'roles = ["data", "checkpoint"]'),
     "optane": ("optane", 'roles = ["data", "checkpoint", "fast"]'),
@@ -89,7 +89,7 @@ def main() -> int:
             text += TIER.format(tier, made.folder, kind, roles)
             made.enter()
         local = load_platform("local")
-        for name in (READS_LMDB, "torch"):
+        for name in (READS_LMDB, READS_PICTURES):
             text += BOX.format(name.partition("[")[0], resolve(name, local).argv[0])
         (folder / "platforms" / "held-back.toml").write_text(text, "utf-8")
         command = "mpirun --allow-run-as-root" if os.geteuid() == 0 else "mpirun"

@@ -129,13 +129,14 @@ def _masks(workload: Training, precision: str, start: Start, one: Update) -> dic
     live = start.lives[one.number - 1]
     assert live is not None
     picture = start.batches[one.number - 1][live]
-    found = {}
+    found, biases = {}, masks.biases(workload)
     for path, name in masks.readers(workload).items():
         rest, terms = rest_of(workload, name, one)
         living = np.asarray(start.living[path][picture], dtype=bool)
+        of_bias = rest_of(workload, biases[path], one) if path in biases else None
         try:
             held = precision_of(precision).of_weights
-            mask = masks.read_mask(workload, path, living, rest, terms, held)
+            mask = masks.read_mask(workload, path, living, rest, terms, held, of_bias)
         except masks.WrongMask as why:
             raise Untrained(str(why)) from None
         found[path] = mask.reshape(1, *living.shape)

@@ -2,7 +2,10 @@
 
 The weights of the dense layer behind a dropout have one column for each input, and no gradient
 where it was dropped: there momentum and decay stand alone, exactly but for rounding. An input that
-is zero anyway (behind a ReLU) says nothing, and its column is always so.
+is zero anyway (behind a ReLU) says nothing, and its column is always so. Where nearly all of a loss
+comes from a few outputs, what a column adds to the others' rows is lost in rounding; so the bias in
+front of the dropout, if there is one, is asked as well: a gradient reaches it through what was kept
+alone.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import numpy.typing as npt
 from harness.exact.layer import Array
 from harness.gate.proof.expected_updates import THIN
 from harness.worker.gate.subject import stride
-from harness.worker.network.layers import Dense, Dropout, Flatten
+from harness.worker.network.layers import Dense, Dropout, Flatten, LeakyReLU, ReLU
 from harness.worker.network.shapes import sites
 from harness.worker.network.workload import Training
 
@@ -44,6 +47,19 @@ def readers(workload: Training) -> dict[str, str]:
     return found
 
 
+def biases(workload: Training) -> dict[str, str]:
+    """Name the bias of the dense layer in front of a dropout, with a kink between at most."""
+    found, before = {}, None
+    for site in sites(workload.network):
+        if isinstance(site.layer, Dense):
+            before = f"{site.path}/bias"
+        elif isinstance(site.layer, Dropout) and before is not None:
+            found[site.path] = before
+        elif not isinstance(site.layer, (ReLU, LeakyReLU)):
+            before = None
+    return found
+
+
 def read_mask(
     workload: Training,
     path: str,
@@ -51,11 +67,13 @@ def read_mask(
     rest: Array,
     terms: Array,
     held: str = "fp32",
+    of_bias: tuple[Array, Array] | None = None,
 ) -> Array:
     """Give a dropout's mask: 1 / (1 - rate) where it kept an input.
 
     ``rest`` is what is left of the moment behind it without momentum and decay, ``terms`` how large
-    those were; both as many items as a trial gives back, and ``held`` in a precision.
+    those were; both as many items as a trial gives back, and ``held`` in a precision. ``of_bias``
+    is the same of the bias in front.
     """
     site = next(one for one in sites(workload.network) if one.path == path)
     dense = next(
@@ -64,10 +82,10 @@ def read_mask(
     assert isinstance(site.layer, Dropout)
     inputs, rate = dense.input[0], site.layer.rate
     columns = np.arange(len(rest)) * stride(inputs * dense.output[0], THIN) % inputs
-    of_others = _OTHERS[workload.loss] * float(np.max(np.abs(rest)))
-    is_moved = np.abs(rest) > np.maximum(_ROUNDINGS[held] * terms, of_others)
     kept = np.zeros(inputs, dtype=bool)
-    np.logical_or.at(kept, columns[is_moved], True)
+    np.logical_or.at(kept, columns[_is_moved(workload, rest, terms, held)], True)
+    if of_bias is not None and len(of_bias[0]) == inputs:
+        kept |= _is_moved(workload, *of_bias, held)
     lives = living.reshape(-1)
     total, dropped = int(lives.sum()), int((lives & ~kept).sum())
     spread = math.sqrt(rate * (1 - rate) / max(1, total))
@@ -78,3 +96,10 @@ def read_mask(
             f"{path} drops {dropped} of {total} values where the network says {rate:.0%}"
         )
     return np.where(kept, 1 / (1 - rate), 0.0)
+
+
+def _is_moved(workload: Training, rest: Array, terms: Array, held: str) -> npt.NDArray[np.bool_]:
+    """Tell which items of a moment the living sample's gradient reached."""
+    of_others = _OTHERS[workload.loss] * float(np.max(np.abs(rest)))
+    moved: npt.NDArray[np.bool_] = np.abs(rest) > np.maximum(_ROUNDINGS[held] * terms, of_others)
+    return moved
