@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -11,6 +13,7 @@ from harness.gate.proof.given_back import refuse_one_for_two
 from harness.gate.proof.gradient_errors import rounding
 from harness.gate.proof.moments import Update
 from harness.gate.proof.untrained import Untrained
+from workloads import neuron_inverter
 from workloads.alexnet import WORKLOAD
 
 BATCH = 16
@@ -59,6 +62,18 @@ def gradients(draw: np.random.Generator, ranks: int) -> tuple[list[dict[str, Val
     return own, Gradients(mean, sizes, [], np.zeros(1))
 
 
+def test_other_samples_are_no_rounding_where_a_squared_error_lies_behind_dropouts() -> None:
+    draw = np.random.default_rng(3)
+    right = {f"fc{number}/weight": draw.normal(size=ITEMS) for number in (4, 5, 9)}
+    expected = Gradients(right, dict.fromkeys(right, 4.0), [], np.zeros(1))
+    noisy = {name: np.asarray(one + 3e-4 * draw.normal(size=ITEMS)) for name, one in right.items()}
+    for one, name in itertools.product((right, noisy), right):
+        one[name][: ITEMS // 2] = 0.0 if one is right else 2.0**-22  # what a moment rounds to
+    halves = {name: one.astype(np.float16).astype(np.float64) for name, one in noisy.items()}
+    assert rounding(neuron_inverter.WORKLOAD, noisy, expected, "fp32", 2) is None
+    assert rounding(neuron_inverter.WORKLOAD, halves, expected, "fp32", 1) is not None
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8])
 def test_a_sum_in_fp16_is_seen_and_the_noise_of_fp32_is_none(ranks: int) -> None:
     draw = np.random.default_rng(2)
@@ -73,8 +88,8 @@ def test_a_sum_in_fp16_is_seen_and_the_noise_of_fp32_is_none(ranks: int) -> None
         for name in NAMES
     }
     assert rounding(WORKLOAD, summed, expected, "fp32", ranks) == pytest.approx(2e-4, rel=0.2)
-    half = {
-        name: np.mean([one[name].astype(np.float16) for one in own], axis=0, dtype=np.float64)
+    half: dict[str, Values] = {
+        name: np.asarray(np.mean([one[name].astype(np.float16) for one in own], 0, np.float64))
         for name in NAMES
     }
     if ranks < 3:  # more of them take each other's rounding away
