@@ -40,9 +40,10 @@ _HEAD = """\
 
 Bakeoff's studies follow five papers. Their abstracts make {claims} named claims; here each has the
 study and the cells that ask the same question, and what was measured, with the size at which it
-was. {measured} of them were measured; of the others the table says what is missing. A claim counts
-as measured where one of its rows is, and a row says what it is of: NVLink's is of two processes
-without GPUs, Knights Landing's of an ordinary processor's cores.
+was. {measured} of them were measured, {undisturbed} of these with nothing else beside one answer at
+least; of the others the table says what is missing. A claim counts as measured where one of its
+rows is, and a row says what it is of: NVLink's is of two processes without GPUs, Knights Landing's
+of an ordinary processor's cores, CosmoFlow's of reading its volumes, not of training on them.
 
 This page is generated: `python -m reports.exports.papers_page RUN …` enters the answers of runs of
 the shipped studies and writes it anew. Each measure is explained in [studies](studies.md#finding).
@@ -170,8 +171,10 @@ def text(entered: Sequence[Recorded]) -> str:
             if finding.claim:
                 own = [one for one in entered if _is_of(one, study, finding)]
                 by_claim[finding.claim].append(_row(study, finding, sizes, own, machines))
-    measured = {one.claim for one in entered if one.is_measured and not one.simulated}
-    parts = [_HEAD.format(claims=len(CLAIMS), measured=len(measured))]
+    measured = [one for one in entered if one.is_measured and not one.simulated]
+    alone = {one.claim for one in measured if not one.beside_other_work}
+    counts = {"measured": len({one.claim for one in measured}), "undisturbed": len(alone)}
+    parts = [_HEAD.format(claims=len(CLAIMS), **counts)]
     for paper, (title, doi) in PAPERS.items():
         parts.append(f"## {paper}\n\n{title}, doi {doi}.\n\n{_COLUMNS}")
         for claim in (one for one in CLAIMS if one.startswith(f"{paper}/")):
