@@ -157,6 +157,19 @@ def test_a_kernel_s_time_belongs_to_the_operator_that_launched_it(kind: type[Fro
     }
 
 
+def test_messages_that_begin_when_they_can_leave_the_order_of_operators_alone() -> None:
+    def stepped(message_us: float) -> list[str]:
+        trace = Written()
+        trace.host(STEP, 0, LENGTH_US)
+        trace.host("aten::relu", 10, 20)
+        trace.host("gloo:all_reduce", message_us, message_us + 5, 300)
+        trace.host("aten::addmm", 30, 40)
+        (step,) = read(from_json({"traceEvents": trace.lines}, FromFile))
+        return [event.name for event in step.host]
+
+    assert stepped(5) == stepped(25) == ["aten::relu", "aten::addmm"]
+
+
 def test_kernels_are_named_with_the_types_and_shapes_of_their_operators() -> None:
     parts = {part.place: part.operations for part in attributed(eager_step).parts}
     first, second = parts[FORWARD]

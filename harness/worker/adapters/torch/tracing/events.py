@@ -19,6 +19,8 @@ _OVERHEAD = (
 )
 _OF_HOST, _LAUNCHES = ("cpu_op", "user_annotation"), ("cuda_runtime", "cuda_driver")
 OF_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+_OF_MESSAGES = "gloo:"
+"""What carries messages in threads of its own: now it begins before one operator, now another."""
 _RANGES = (STEP, "Optimizer.", "## ", "Torch-Compiled")
 
 
@@ -64,7 +66,12 @@ def read(events: Sequence[Any]) -> List[Step]:
     for event in events:
         by_kind.setdefault(_kind(event), []).append(event)
     host = sorted(
-        (_event(one) for kind in _OF_HOST for one in by_kind.get(kind, [])),
+        (
+            _event(one)
+            for kind in _OF_HOST
+            for one in by_kind.get(kind, [])
+            if not one.name().startswith(_OF_MESSAGES)
+        ),
         key=lambda one: (one.start, -one.end),
     )
     device = sorted(_kernels(by_kind), key=lambda one: one.start)
