@@ -52,6 +52,24 @@ def test_a_layer_that_is_skipped_is_not_counted():
     assert macs(network(skipped=True)) == 2 * CONV1 + 3 * DENSE
 
 
+def test_volumes_groups_and_transposed_convolutions_count_as_they_are_stated():
+    """The gradient of grouped weights is one product a group, not one of all channels."""
+    grouped = nn.Sequential(nn.Conv2d(8, 16, 3, padding=1, groups=4), nn.Conv2d(16, 8, 1, groups=2))
+    pictures = torch.ones(2, 8, 6, 6)
+    stated = 2 * 36 * (16 * 2 * 9 + 8 * 8)
+
+    def both(model, given):
+        with Products() as products:
+            model(given.requires_grad_()).sum().backward()
+        return products.found.macs
+
+    assert both(grouped, pictures) == 3 * stated
+    assert both(nn.Conv3d(2, 4, 3, groups=2), torch.ones(1, 2, 4, 4, 4)) == 3 * 8 * 4 * 27
+    assert both(nn.ConvTranspose2d(4, 6, 2, stride=2, groups=2), torch.ones(1, 4, 5, 5)) == (
+        3 * 25 * 4 * 3 * 4
+    )
+
+
 def test_what_was_compiled_runs_under_the_counter_and_is_counted():
     ran = []
 

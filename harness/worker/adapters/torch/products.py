@@ -40,6 +40,8 @@ class Products(TorchDispatchMode):
         if ATTENTION.search(name):
             macs = _attention(args, is_backward="backward" in name)
             self.found.add(_form(name, args), macs)
+        elif name.startswith("aten.convolution_backward"):
+            self.found.add(_form(name, args), _of_gradients(args))
         elif count is not None:
             macs = int(count(*args, **given, out_val=result)) // 2
             self.found.add(_form(name, args), macs)
@@ -51,6 +53,17 @@ class Products(TorchDispatchMode):
 def _form(name: str, args: Any) -> Any:
     """Tell products of one operator and of the same sizes from others."""
     return (name, *(tuple(one.shape) for one in args if isinstance(one, torch.Tensor)))
+
+
+def _of_gradients(args: Any) -> int:
+    """Count a convolution's gradients: each multiplies as often as the convolution itself.
+
+    torch's own count takes that of grouped weights for one over all channels.
+    """
+    towards, given, weight = args[:3]
+    is_transposed, (of_input, of_weight, _) = args[7], args[10]
+    through = (given if is_transposed else towards).numel()
+    return int(through * weight[0].numel() * (int(of_input) + int(of_weight)))
 
 
 def _attention(args: Any, *, is_backward: bool) -> int:
