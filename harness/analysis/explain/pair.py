@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from harness.analysis.blocks.paired_blocks import log_ratios, rates_beside, rates_by_block
-from harness.analysis.explain.step_shares import INPUT, Key, Share, waited_by_block
+from harness.analysis.explain.step_shares import INPUT, Key, Share, waited, waited_by_block
 from harness.stats import compare
 from harness.verdicts.results import CellResult, Comparison, Interval
 
@@ -30,10 +30,11 @@ def paired_steps(first: CellResult, second: CellResult) -> Sequence[tuple[Block,
     """Give both cells' steps in each block that both have."""
     mine, theirs = rates_beside(first, second), rates_by_block(second)
     first_waits, second_waits = waited_by_block(first), waited_by_block(second)
+    usual = waited(first), waited(second)
     return [
         (
-            Block(first.work_per_step / mine[block], first_waits.get(block, 0.0)),
-            Block(second.work_per_step / theirs[block], second_waits.get(block, 0.0)),
+            Block(first.work_per_step / mine[block], first_waits.get(block, usual[0])),
+            Block(second.work_per_step / theirs[block], second_waits.get(block, usual[1])),
         )
         for block in sorted(mine.keys() & theirs.keys())
     ]

@@ -67,7 +67,7 @@ def waited(cell: CellResult) -> float:
 
 
 def waited_by_block(cell: CellResult) -> dict[int, float]:
-    """Give the same of each block in which it waited at all."""
+    """Give the same of each block that tells it."""
     return {
         trial.block: trial.input.wait_share
         for trial in cell.trials
