@@ -133,7 +133,8 @@ def _masks(workload: Training, precision: str, start: Start, one: Update) -> dic
     for path, name in masks.readers(workload).items():
         rest, terms = rest_of(workload, name, one)
         living = np.asarray(start.living[path][picture], dtype=bool)
-        of_bias = rest_of(workload, biases[path], one) if path in biases else None
+        bias = biases.get(path, "")
+        of_bias = rest_of(workload, bias, one) if bias in one.before else None  # not all have one
         try:
             held = precision_of(precision).of_weights
             mask = masks.read_mask(workload, path, living, rest, terms, held, of_bias)
