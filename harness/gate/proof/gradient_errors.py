@@ -28,7 +28,7 @@ _MIDDLE, _MIDDLE_ALONE, _OF_OTHERS = 5e-5, 1.3e-4, 1e-3
 """In fp32 half of the tensors are 3e-6 to 7e-6 off, as a norm; exchanged in fp16 each is 2e-4. So
 little is held against them only where they have no more digits than fp16 has. Where masks are drawn
 a squared error asks that all samples but one have no gradient: they have that of a rounded output,
-and together the more the larger the batch (1.4e-4 of two ranks with 512 each)."""
+and together the more the larger the batch (1e-4 of two ranks with 512 each)."""
 _DIGITS, _NEARLY = 11, 2.0**-4
 """Of fp16, in bits; and how far a number may be from one that has so many, in its last."""
 _CANCELLED = 1e-2
