@@ -40,10 +40,11 @@ _HEAD = """\
 
 Bakeoff's studies follow five papers. Their abstracts make {claims} named claims; here each has the
 study and the cells that ask the same question, and what was measured, with the size at which it
-was. {measured} of them were measured, {undisturbed} of these with nothing else beside one answer at
-least; of the others the table says what is missing. A claim counts as measured where one of its
-rows is, and a row says what it is of: NVLink's is of two processes without GPUs, Knights Landing's
-of an ordinary processor's cores, CosmoFlow's of reading its volumes, not of training on them.
+was. {measured} of them were measured; for {undisturbed} of these, no other program ran beside at
+least one answer. Of the others the table says what is missing. A claim counts as measured where
+one of its rows is, and a row says what it is of: NVLink's is of two processes without GPUs, Knights
+Landing's of an ordinary processor's cores, CosmoFlow's of reading its volumes, not of training on
+them.
 
 This page is generated: `python -m reports.exports.papers_page RUN …` enters the answers of runs of
 the shipped studies and writes it anew. Each measure is explained in [studies](studies.md#finding).

@@ -94,7 +94,7 @@ class ForeignUse:
         return 0.0
 
     def _read(self, path: str, most: int) -> bytes:
-        """Read the begin of a file as it is now; twice each turn, so that it stays open."""
+        """Read the beginning of a file as it is now; it stays open: each turn reads it twice."""
         if path not in self._files:
             self._files[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         return os.pread(self._files[path], most, 0)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from harness.analysis import numbers
+from harness.units import counted
 from harness.verdicts.results import CellResult
 
 
@@ -14,15 +15,22 @@ def hardware(cell: CellResult) -> str:
     return ", ".join((*_cores(cell), *_gpu(cell), *_clock(cell), *_power(cell)))
 
 
-def _cores(cell: CellResult) -> Iterator[str]:
+def cores_used(cell: CellResult) -> float | None:
+    """Give the cores that a cell's ranks used, on average; None if nothing observed them."""
     used = [
         one.mean
         for one in cell.readings
         if one.name == "cores used" and one.scope.startswith("rank:")
     ]
-    if used:
-        asked = cell.factors.get("threads")
-        yield f"{numbers.number(sum(used))} cores used" + (f" by {asked} threads" if asked else "")
+    return sum(used) if used else None
+
+
+def _cores(cell: CellResult) -> Iterator[str]:
+    used, asked = cores_used(cell), cell.factors.get("threads")
+    if used is not None:
+        yield f"{numbers.number(used)} cores used" + (
+            f" by {counted(asked, 'thread')}" if asked else ""
+        )
 
 
 def _gpu(cell: CellResult) -> Iterator[str]:

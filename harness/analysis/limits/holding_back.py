@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.analysis.evidence import Evidence
+from harness.analysis.explain.hardware import cores_used
 from harness.analysis.explain.step_shares import UNEXPLAINED, Key
 from harness.analysis.files.bottleneck import HARNESS as BY_HARNESS
 from harness.analysis.files.bottleneck import STORAGE as BY_STORAGE
@@ -143,7 +144,7 @@ def _limit(body: Anatomy, roof: Roof, least: Mapping[Key, Floor], by_ladder: str
         body,
         roof,
         slow,
-        _busy_cores(body.cell),
+        cores_used(body.cell),
     )
 
 
@@ -184,7 +185,7 @@ def _without_processor(cell: CellResult, ran: float) -> float:
 
     On CPUs an operation that runs keeps one core busy or more; of several ranks it is not told.
     """
-    busy = _busy_cores(cell)
+    busy = cores_used(cell)
     if busy is None or cell.factors.get("device") == "gpu" or cell.scale.devices > 1:
         return 0.0
     return max(0.0, ran - busy)
@@ -204,12 +205,3 @@ def _no_floor(cell: CellResult, roof: Roof) -> str:
     if roof.compute is None:
         return f"{what}: nothing measured what kernels reach here at most"
     return f"{what}: its network is not the one that this bakeoff knows"
-
-
-def _busy_cores(cell: CellResult) -> float | None:
-    used = [one.mean for one in cell.readings if one.name == "cores used" and _is_rank(one.scope)]
-    return sum(used) if used else None
-
-
-def _is_rank(scope: str) -> bool:
-    return scope.startswith("rank:")

@@ -30,7 +30,7 @@ little is held against them only where they have no more digits than fp16 has. W
 a squared error asks that all samples but one have no gradient: they have that of a rounded output,
 and together the more the larger the batch (1e-4 of two ranks with 512 each)."""
 _DIGITS, _NEARLY = 11, 2.0**-4
-"""Of fp16, in bits; and how far a number may be from one that has so many, in its last."""
+"""The bits of a number in fp16; and how far one may be from such a number, in its last bit."""
 _CANCELLED = 1e-2
 """A gradient that is so small a share of its terms is mostly their rounding."""
 _CANCELLED_PURE = 2 * 2.0**-8 / LENGTH

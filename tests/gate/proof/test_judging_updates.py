@@ -13,6 +13,7 @@ from harness.gate.proof.given_back import refuse_one_for_two
 from harness.gate.proof.gradient_errors import rounding
 from harness.gate.proof.moments import Update
 from harness.gate.proof.untrained import Untrained
+from harness.worker.network.workload import SGD
 from workloads import neuron_inverter
 from workloads.alexnet import WORKLOAD
 
@@ -36,8 +37,9 @@ def made(weights: Values, velocity: Values, number: int, after: tuple[Values, Va
 def stepped(weights: Values, velocity: Values, gradient: Values) -> tuple[Values, Values]:
     """Take one step as the optimiser of AlexNet does."""
     optimiser = WORKLOAD.optimiser
-    scaled = BATCH / optimiser.rate_batch if optimiser.rate_batch else 1.0  # type: ignore[union-attr]
-    velocity = optimiser.momentum * velocity + gradient  # type: ignore[union-attr]
+    assert isinstance(optimiser, SGD)
+    scaled = BATCH / optimiser.rate_batch if optimiser.rate_batch else 1.0
+    velocity = optimiser.momentum * velocity + gradient
     return weights - optimiser.rate * scaled * velocity, velocity
 
 
