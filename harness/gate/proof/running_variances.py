@@ -2,7 +2,8 @@
 
 Of n values the correction is one part in n, far less than rounding may make of a single channel.
 But it is the same part in every channel, which rounding is not: so what the found variances lack is
-laid along what they would lack without the correction.
+laid along what they would lack without the correction. Where channels scatter so much that chance
+alone may lay them there, nothing is said.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
+
+import numpy as np
 
 from harness.exact.layer import Array
 from harness.gate import tolerances
@@ -24,6 +27,8 @@ from harness.worker.network.workload import Training
 
 _LACKING = 0.25
 """How far from all of the correction what lacks may be, as a share of it."""
+_KNOWN = 0.1
+"""The standard error of that share, from what the channels scatter, beyond which it is chance."""
 _MOST_VALUES = 1 << 16
 """Of more values, fp32's rounding is too near to the correction."""
 
@@ -55,8 +60,10 @@ def refuse_uncorrected(
             continue
         right = expected[name]
         lack = right - without_correction(site, right, one.before[name], samples)
-        share = float((right - one.after[name]) @ lack) / float(lack @ lack)
-        if abs(share - 1) < _LACKING:
+        found = right - one.after[name]
+        share = float(found @ lack) / float(lack @ lack)
+        scatter = float(np.std(found - share * lack)) / float(np.linalg.norm(lack))
+        if abs(share - 1) < _LACKING and scatter < _KNOWN:
             raise Untrained(
                 f"{name} is kept without Bessel's correction (n / (n - 1), n = {count})"
             )

@@ -12,9 +12,12 @@ from harness.gate.proof.expected_updates import Gradients
 from harness.gate.proof.given_back import refuse_one_for_two
 from harness.gate.proof.gradient_errors import rounding
 from harness.gate.proof.moments import Update
+from harness.gate.proof.running_variances import refuse_uncorrected, without_correction
 from harness.gate.proof.untrained import Untrained
+from harness.worker.network.layers import BatchNorm
+from harness.worker.network.shapes import sites
 from harness.worker.network.workload import SGD
-from workloads import neuron_inverter
+from workloads import neuron_inverter, resnet50
 from workloads.alexnet import WORKLOAD
 
 BATCH = 16
@@ -96,3 +99,31 @@ def test_a_sum_in_fp16_is_seen_and_the_noise_of_fp32_is_none(ranks: int) -> None
     }
     if ranks < 3:  # more of them take each other's rounding away
         assert rounding(WORKLOAD, half, expected, "fp32", ranks) is not None
+
+
+def norms_after(lacking: str, scatter: float) -> tuple[Update, dict[str, Values]]:
+    """Give an update of ResNet-50's running variances, of which one norm's lack the correction.
+
+    On average they do; each channel by itself is off by so many times as much.
+    """
+    draw = np.random.default_rng(3)
+    before, after, expected = ({} for _ in range(3))
+    for site in sites(resnet50.WORKLOAD.network):
+        if isinstance(site.layer, BatchNorm):
+            name = f"{site.path}/variance"
+            before[name] = np.ones(site.output[0])
+            right = 1 + draw.uniform(0.05, 0.15, size=site.output[0])
+            lack = right - without_correction(site, right, before[name], BATCH)
+            noise = scatter * draw.normal(size=right.size)
+            noise -= (noise * lack) @ lack / (lack @ lack)  # so that the average is what it is
+            share = (1.0 if name == lacking else 0.0) + noise
+            expected[name], after[name] = right, right - share * lack
+    return Update(1, before, after), expected
+
+
+@pytest.mark.parametrize("name", ["stage1_block1/bn3/variance", "stage4_block3/bn3/variance"])
+def test_what_rounding_makes_of_a_running_variance_is_no_missing_correction(name: str) -> None:
+    with pytest.raises(Untrained, match=f"{name} is kept without Bessel's correction"):
+        refuse_uncorrected(resnet50.WORKLOAD, BATCH, *norms_after(name, scatter=0.3))
+    # as XLA's sums over 50,176 values left them on a CPU
+    refuse_uncorrected(resnet50.WORKLOAD, BATCH, *norms_after(name, scatter=6.0))
