@@ -1,7 +1,7 @@
 """Choose the cells whose untimed jobs measure what the machine can do at most.
 
-One cell of each framework's environment, device, precision and number of threads is enough: what
-kernels reach then is the same for all others.
+One cell of each framework's environment, device, precision, number of threads, network and batch is
+enough: what kernels and the network's layers reach then is the same for all others.
 """
 
 from __future__ import annotations
@@ -11,23 +11,33 @@ from collections.abc import Iterable
 from harness import plugins
 from harness.plan.cell import Cell
 from harness.study.framework import framework_info
+from harness.worker.network.alone import multiplying
 from harness.worker.network.precisions import precision_of
+from harness.worker.network.workload import Training
 
 Kind = tuple[object, ...]
 
 
 def ceiling_kind(cell: Cell) -> Kind | None:
     """Say what the ceilings of a cell are of; None where its job could measure none."""
-    is_trained = plugins.workload(cell.workload, cell.factors).kind == "train"
+    workload = plugins.workload(cell.workload, cell.factors)
     if (
-        not is_trained
+        not isinstance(workload, Training)
         or cell.scale.devices > 1
         or "ceiling" not in framework_info(cell.adapter).kinds
     ):
         return None
     factors = cell.factors
     products = precision_of(factors["precision"]).products
-    return cell.environment, factors["device"], products, factors["threads"]
+    kernels = cell.environment, factors["device"], products, factors["threads"]
+    if not times_layers(cell):
+        return kernels
+    return *kernels, factors["precision"], workload.network, cell.scale.batch_per_step
+
+
+def times_layers(cell: Cell) -> bool:
+    """Tell whether its framework can time a layer of its network alone."""
+    return "layer" in framework_info(cell.adapter).kinds
 
 
 def ceiling_cells(cells: Iterable[Cell]) -> set[str]:
@@ -38,3 +48,12 @@ def ceiling_cells(cells: Iterable[Cell]) -> set[str]:
         if kind is not None:
             first.setdefault(kind, cell.key)
     return set(first.values())
+
+
+def layer_words(cell: Cell) -> set[str]:
+    """Name the passes of its network's layers as ceilings do, of those that multiply."""
+    workload = plugins.workload(cell.workload, cell.factors)
+    if not isinstance(workload, Training) or cell.scale.devices > 1:
+        return set()
+    batch = cell.scale.batch_per_step
+    return {one.words for one in multiplying(workload.network, batch, cell.factors)}

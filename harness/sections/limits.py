@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from harness.analysis.evidence import LIMITS, Evidence
+from harness.analysis.floors.layer_times import LayerKey, keys_of_network
 from harness.analysis.limits.holding_back import SINGLE, Limit, limits
 from harness.analysis.limits.words import CAUSES, RATES, UNMARKED, sentence
 from harness.analysis.results import Results
@@ -22,6 +23,7 @@ from harness.sections.contract.blocks import (
     Stacks,
 )
 from harness.sections.contract.section import Section
+from harness.store.record_readers.ceilings import LAYER
 from harness.units import counted
 
 _COLUMNS = (
@@ -39,6 +41,16 @@ _CEILINGS = (
     Column("threads", "threads", "count"),
     Column("reached", "at most", "number"),
     Column("unit", "unit"),
+    Column("measured_in", "measured", "path"),
+)
+_ALONE = (
+    Column("layer", "layer", "name"),
+    Column("passes", "pass"),
+    Column("framework", "framework", "name"),
+    Column("batch", "batch", "count"),
+    Column("precision", "precision"),
+    Column("threads", "threads", "count"),
+    Column("seconds", "at least", "seconds"),
     Column("measured_in", "measured", "path"),
 )
 _HOW = (
@@ -90,9 +102,34 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
             one.measured_in,
         )
         for one in evidence.ceilings or ()
+        if one.reached.unit in RATES
     )
     reached = Table("ceilings", "What kernels reached at most", _CEILINGS, ceilings)
-    yield Fold("What kernels reached at most on this machine", (Sheet(reached),), is_printed=True)
+    sheets = [Sheet(reached)]
+    if alone := tuple(_alone(results, evidence)):
+        sheets.append(Sheet(Table("alone", "What layers needed alone", _ALONE, alone)))
+    yield Fold("What kernels reached at most on this machine", tuple(sheets), is_printed=True)
+
+
+def _alone(results: Results, evidence: Evidence) -> Iterator[tuple[object, ...]]:
+    """List what each framework needed for each layer alone, by the layer's first name here."""
+    named: dict[str, tuple[str, LayerKey]] = {}
+    for cell in results.cells:
+        for (path, _), key in keys_of_network(cell).items():
+            named.setdefault(key.words, (f"{cell.workload}/{path}", key))
+    for one in evidence.ceilings or ():
+        if one.reached.unit == LAYER and one.reached.kernel in named:
+            layer, key = named[one.reached.kernel]
+            yield (
+                layer,
+                key.passes,
+                one.under.framework,
+                key.batch,
+                key.precision,
+                key.threads,
+                1 / one.reached.per_s,
+                one.measured_in,
+            )
 
 
 SECTION = Section(

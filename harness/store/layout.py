@@ -29,8 +29,9 @@ RUN/
   cells/KEY/probe/             the one untimed job that says what really ran
   cells/KEY/attribution/       the one untimed job that says which layer took which share of a step
     traced.json                some of the traced steps, operation by operation
-  cells/KEY/ceilings/          the one untimed job that measures what kernels reach here at most, of
-                               the first cell of each framework, device, precision and threads
+  cells/KEY/ceilings/          the one untimed job that measures what kernels reach here at most,
+                               and layers alone, of the first cell of each framework, device,
+                               precision, threads, network and batch
   ceilings.json                what kernels reached at most, here or in earlier runs on this machine
   caches/KEY/                  the private compile caches that this cell's trials share
   jobs.json                    the queue's jobs that this run was handed over as, with their cells

@@ -224,7 +224,7 @@ class Worker:
     def _ceilings(self, adapter: Adapter, workload: Workload) -> None:
         from harness.worker.facts import ceilings  # no trial does
 
-        ceilings.measure(adapter, self.job, self.where, self.events)
+        ceilings.measure(adapter, workload, self.job, self.where, self.events)
 
     def _feed(self, workload: Workload) -> feed.Feed:
         job = self.job

@@ -48,7 +48,8 @@ number may be NaN or Infinity, as a loss may.
     ceiling    kernel, unit, work      of the untimed job that measures what a rank can do at most:
                windows from here to the next ceiling step this kernel, whose step does so much work;
                null, with why, where the framework has no such kernel; cache_bytes: the last-level
-               caches of the rank's CPUs, null where unknown
+               caches of the rank's CPUs, null where unknown; a layer alone is a kernel of
+               unit passes, called by what decides how long it takes
     failed     kind, message, trace      kind: unsupported, out-of-memory, error, or refused:
                what was timed is not what it is called
     finished   t                  last line of a complete file

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.store.layout import TrialPaths
+from harness.store.record_readers.ceilings import LAYER, reached_in
+from harness.worker.network.alone import multiplying
 from tests.adapters.interpreter import forked, told, work
 from tests.forked_workers import Workers
+from workloads.tinycnn import WORKLOAD
 
 pytestmark = pytest.mark.framework
 
@@ -43,3 +47,22 @@ def test_a_layer_is_timed_alone(
     assert told(events, "finished")
     assert told(events, "units")["units"] == {"images": 4}
     assert sum(one["steps"] for one in events if one["event"] == "window") >= 40
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_the_job_of_ceilings_times_the_layers_that_multiply(
+    framework: str, workers: Workers, tmp_path: Path
+) -> None:
+    factors = {"batch": 4, "device": "cpu", "precision": "fp32", "threads": 1}
+    events = forked(workers, framework, tmp_path, purpose="ceilings", factors=factors)
+    assert told(events, "finished")
+    heads = [one for one in events if one["event"] == "ceiling"]
+    alone = list(multiplying(WORKLOAD.network, 4, factors))
+    assert [one["kernel"] for one in heads] == ["gemm", "convolution", "triad"] + [
+        one.words for one in alone
+    ]
+    assert [one["why"] for one in heads] == [""] * len(heads)
+    passed = {
+        one.kernel: one.per_s for one in reached_in(TrialPaths(tmp_path)) if one.unit == LAYER
+    }
+    assert passed == {one.words for one in alone}

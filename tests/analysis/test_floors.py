@@ -23,7 +23,8 @@ from harness.analysis.floors.layer_times import (
 )
 from harness.analysis.results import Results
 from harness.store.dataset import Dataset
-from harness.worker.network.alone import BOTH, FORWARD
+from harness.store.record_readers.ceilings import LAYER, Ceiling, Conditions, Reached
+from harness.worker.network.alone import BOTH, FORWARD, multiplying
 from tests.analysis.test_explain import CLEAN_MS, attributed, planted, timed
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
 from workloads.tinycnn import WORKLOAD
@@ -73,7 +74,7 @@ def test_the_quickest_is_kept_and_a_slower_one_replaces_nothing(tmp_path: Path, 
     slower = recorded(f"conv1/{BOTH}", 0.03)
     kept_floors.keep(results(tmp_path / "2", quicker, slower, name="b"))
     kept_floors.keep(results(tmp_path / "3", slower, name="c"))
-    told = kept_floors.floors_of(first)
+    told = kept_floors.floors_of(first, ())
     assert seconds(told) == {("tinycnn/conv1", BOTH): 0.01}
     (floor,) = told.layers.values()
     assert (floor.by.split()[0], floor.run, floor.trials) == ("jax", "b", 6)
@@ -128,10 +129,12 @@ def test_floors_are_those_of_the_cpus_that_the_run_had_not_of_whoever_reads(
     found = results(tmp_path, recorded(f"conv1/{BOTH}", 0.02))
     kept = kept_floors.keep(found)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
-    assert kept_floors.floors_of(found) == kept
+    assert kept_floors.floors_of(found, ()) == kept
     (run,) = found.runs
     fewer = {**run.platform, "node": {"cpus": 1}}
-    assert not kept_floors.floors_of(replace(found, runs=(replace(run, platform=fewer),))).layers
+    assert not kept_floors.floors_of(
+        replace(found, runs=(replace(run, platform=fewer),)), ()
+    ).layers
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"version": 9}', '{"version": 2, "layers": 3}'])
@@ -140,7 +143,7 @@ def test_what_is_damaged_is_nothing(content: str, tmp_path: Path, here: None) ->
     kept_floors.keep(found)
     (file,) = (user_folders.state_home() / "floors").iterdir()
     file.write_text(content)
-    assert kept_floors.floors_of(found) == kept_floors.MachineFloors()
+    assert kept_floors.floors_of(found, ()) == kept_floors.MachineFloors()
 
 
 def test_one_damaged_floor_is_left_out(tmp_path: Path, here: None) -> None:
@@ -150,13 +153,13 @@ def test_one_damaged_floor_is_left_out(tmp_path: Path, here: None) -> None:
     content = json.loads(file.read_text())
     content["layers"] |= {"x": {"seconds": "quick"}, "y": 3, "z": None}
     file.write_text(json.dumps(content))
-    assert len(kept_floors.floors_of(found).layers) == 1
+    assert len(kept_floors.floors_of(found, ()).layers) == 1
 
 
 def test_a_run_of_another_machine_has_no_floor_here(tmp_path: Path) -> None:
     found = results(tmp_path, recorded(f"conv1/{BOTH}", 0.02))
     kept_floors.keep(found)
-    assert kept_floors.floors_of(found) == kept_floors.MachineFloors()
+    assert kept_floors.floors_of(found, ()) == kept_floors.MachineFloors()
 
 
 def test_memory_needs_time_for_what_no_cache_keeps() -> None:
@@ -226,3 +229,37 @@ def test_what_is_no_layer_alone_has_no_time(tmp_path: Path) -> None:
 
 def _any(some: Iterable[object]) -> bool:
     return any(True for _ in some)
+
+
+def reached(words: str, seconds: float, framework: str = "torch") -> Ceiling:
+    under = Conditions(framework, "digest", "cpu", "fp32", None)
+    return Ceiling(under, Reached(words, LAYER, 1 / seconds, None), "a run", 1)
+
+
+def test_a_run_knows_what_its_own_jobs_timed_alone_and_the_quicker_of_it_and_what_is_kept(
+    tmp_path: Path, here: None
+) -> None:
+    found = results(tmp_path, recorded(f"conv2/{FORWARD}", 0.02))
+    kept_floors.keep(found)
+    words = {
+        one.passes: one.words
+        for one in multiplying(WORKLOAD.network, 16, {**found.cells[0].factors, "device": "cpu"})
+        if one.site.site.path == "conv2"
+    }
+    told = kept_floors.floors_of(
+        found,
+        (
+            reached(words[FORWARD], 0.03),
+            reached(words[BOTH], 0.05),
+            reached(words[FORWARD], 0.01, "jax"),
+            reached(words[BOTH], 0.04, "jax"),
+        ),
+    )
+    cell = timed("torch", 10.0)
+    least = [told.of_part(cell, "conv2", phase) for phase in ("forward", "backward")]
+    assert [(round(one.seconds, 6), one.by) for one in least if one] == [
+        (0.01, "jax"),
+        (0.02, "torch"),  # both less forward of the same framework
+    ]
+    elsewhere = kept_floors.floors_of(found, (reached(words[FORWARD], 0.03),))
+    assert [one.seconds for one in elsewhere.layers.values()] == [pytest.approx(0.02)]

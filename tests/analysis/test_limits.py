@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from harness.analysis.evidence import Evidence
+from harness.analysis.floors.kept_floors import floors_of
+from harness.analysis.limits.floors import floors
 from harness.analysis.limits.holding_back import Limit, limits
 from harness.analysis.limits.words import sentence, short
 from harness.analysis.results import Results
@@ -16,6 +18,7 @@ from harness.store.record_readers.attribution import NOT_MADE, Attribution, Oper
 from harness.store.record_readers.ceilings import Ceiling, Conditions, Reached
 from harness.verdicts.io_results import InputResult
 from harness.verdicts.results import CellResult, Reading
+from harness.worker.network.alone import BOTH, multiplying
 from harness.worker.network.blocks import macs_computed_again
 from harness.worker.network.shapes import macs_of_step
 from harness.worker.scale import Scale
@@ -65,7 +68,8 @@ def held(
     others: tuple[CellResult, ...] = (),
 ) -> Limit:
     results = replace(demo(), cells=(of, *others), varied=("framework", "communicate"))
-    evidence = Evidence(attributions={of.key: divided}, ceilings=ceilings)
+    known = floors_of(results, ceilings)
+    evidence = Evidence(attributions={of.key: divided}, ceilings=ceilings, floors=known)
     return limits(results, evidence)[of.key]
 
 
@@ -93,6 +97,38 @@ def test_multiplications_that_need_most_of_the_step_make_it_compute_bound() -> N
     assert short(found) == "compute-bound 70 %"
     assert "70 % (7.00 ms) is what its multiplications need at" in sentence(found)
     assert "the most seen here (torch's gemm)" in sentence(found)
+
+
+def test_layers_timed_alone_are_held_to_their_own_shapes_and_not_to_the_highest_rate() -> None:
+    words = {
+        (one.site.site.path, one.passes): one.words
+        for one in multiplying(WORKLOAD.network, BATCH, {**timed().factors, "threads": None})
+    }
+    alone = {words["conv1", "forward"]: 0.2 * STEP_S, words["conv1", BOTH]: 0.6 * STEP_S}
+    ceilings = [reached(one, "passes", 1 / seconds) for one, seconds in alone.items()]
+    at_most = held(timed(), traced(RAN), computing(0.1), MEMORY)
+    found = held(timed(), traced(RAN), computing(0.1), MEMORY, *ceilings)
+    assert (at_most.verdict, found.verdict) == ("kernel-bound", "compute-bound")
+    others = at_most.shares["computing"] - sum(
+        one.seconds / STEP_S
+        for key, one in floors(timed(), at_most.roof).items()
+        if key[0] == "conv1"
+    )
+    assert found.shares["computing"] == pytest.approx(0.2 + 0.4 + others)
+    assert add_up(found)
+    assert "need as its layers did alone, the quickest that was seen here" in sentence(found)
+
+
+def test_a_step_that_beats_its_layer_alone_needs_no_more_than_it_took() -> None:
+    words = next(multiplying(WORKLOAD.network, BATCH, {**timed().factors, "threads": None}))
+    assert words.site.site.path == "block/conv1"
+    slow = reached(words.words, "passes", 1 / (5 * STEP_S))
+    ran = {**RAN, ("conv1", "forward"): 0.2, ("block/conv1", "forward"): 0.1}
+    without, found = (
+        held(timed(), traced(ran), computing(0.1), MEMORY, *more) for more in ((), (slow,))
+    )
+    own = floors(timed(), without.roof)["block/conv1", "forward"].seconds / STEP_S
+    assert found.shares["computing"] == pytest.approx(without.shares["computing"] - own + 0.1)
 
 
 def test_operations_far_above_what_the_machine_needs_make_it_kernel_bound() -> None:

@@ -316,7 +316,7 @@ def test_where_no_energy_is_known_a_card_says_what_holds_the_fastest_back():
 
 def bound(cell, verdict="host-bound", share=0.4):
     """Give what holds a cell back, as far as a card asks."""
-    return Limit(cell, verdict, {"kernels": share}, 0.0, (), None, None, (), None)
+    return Limit(cell, verdict, {"kernels": share}, 0.0, (), None, None, 0.0, (), None)
 
 
 def test_of_two_runs_on_one_machine_an_answer_depends_on_the_run():

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.evidence import Evidence
-from harness.analysis.floors.kept_floors import LayerFloor, MachineFloors
+from harness.analysis.floors.kept_floors import MachineFloors
 from harness.analysis.floors.layer_times import keys_of_products
+from harness.analysis.floors.run_floors import LayerFloor
 from harness.analysis.limits.model_flops import causal_macs, model_flops
 from harness.sections.tokens import SECTION
 from harness.worker.network.asked_workload import at_length

@@ -10,6 +10,7 @@ from harness.analysis.results import Results
 from harness.errors import UsageError, nearest
 from harness.store.layout import RunPaths
 from harness.store.record_readers.attribution import Attribution, read_attribution
+from harness.store.record_readers.ceilings import read_ceilings
 from harness.verdicts.results import CellResult
 
 
@@ -79,5 +80,5 @@ def explained(results: Results, one: CellResult, other: CellResult) -> Explanati
         other,
         attributions(results),
         seed=results.runs[0].seed,
-        floors=floors_of(results),
+        floors=floors_of(results, read_ceilings(RunPaths(Path(results.runs[0].directory)))),
     )

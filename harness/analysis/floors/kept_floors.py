@@ -12,9 +12,9 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -29,36 +29,18 @@ from harness.analysis.floors.layer_times import (
     layer_times,
     memory_rate,
 )
+from harness.analysis.floors.run_floors import LayerFloor, layers_of
 from harness.analysis.results import Results
 from harness.errors import RunError
 from harness.machine import share
 from harness.store.files import write_json
 from harness.store.json_text import parse
+from harness.store.record_readers.ceilings import Ceiling
 from harness.verdicts.results import CellResult
 from harness.worker.network.alone import FORWARD
 
 _VERSION = 2  # 1: first; 2: of so many threads
 _MOST_BYTES = 1 << 24
-
-
-@dataclass(frozen=True)
-class LayerFloor:
-    """The quickest that one layer and pass was on this machine."""
-
-    seconds: float
-    low: float
-    high: float
-    """Its quickest and its slowest trial."""
-    trials: int
-    disturbed: bool
-    """Whether something disturbed every trial of it: then it may need less."""
-    by: str
-    """What computed it: framework, settings and versions."""
-    environment: str
-    """The fingerprint of the environment that it was measured in."""
-    layer: str
-    run: str
-    wall_ns: int
 
 
 @dataclass(frozen=True)
@@ -104,14 +86,20 @@ def kept_floors(platform: Mapping[str, Any]) -> MachineFloors:
     )
 
 
-def floors_of(results: Results) -> MachineFloors:
-    """Give the floors of the machine that one run was measured on, if it is this one."""
+def floors_of(results: Results, ceilings: Sequence[Ceiling]) -> MachineFloors:
+    """Give the floors that a run knows, and those of its machine, if it is this one."""
     if len(results.runs) != 1 or results.runs[0].is_simulated:
         return MachineFloors()
+    own = layers_of(ceilings)
     nodes = {node for cell in results.cells for trial in cell.trials for node in trial.nodes}
     if nodes != {socket.gethostname()}:
-        return MachineFloors()
-    return kept_floors(results.runs[0].platform)
+        return MachineFloors(own)
+    kept = kept_floors(results.runs[0].platform)
+    layers = dict(kept.layers)
+    for words, one in own.items():
+        if words not in layers or one.seconds < layers[words].seconds:
+            layers[words] = one
+    return replace(kept, layers=layers)
 
 
 def keep(results: Results) -> MachineFloors:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.floors.kept_floors import LayerFloor, MachineFloors, computed_by
+from harness.analysis.floors.kept_floors import MachineFloors, computed_by
 from harness.analysis.floors.layer_times import (
     LayerKey,
     LayerTime,
     layer_times,
     memory_floor_s,
 )
+from harness.analysis.floors.run_floors import LayerFloor
 from harness.analysis.results import Results
 from harness.worker.network.alone import BOTH, alone_sites
 from harness.worker.network.workload import Training

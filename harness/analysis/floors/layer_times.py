@@ -12,7 +12,14 @@ from harness.analysis.results import Results
 from harness.errors import BakeoffError
 from harness.store.outcome import Ended
 from harness.verdicts.results import CellResult
-from harness.worker.network.alone import BOTH, FORWARD, alone_sites, bytes_of, macs_of
+from harness.worker.network.alone import (
+    BOTH,
+    FORWARD,
+    alone_sites,
+    bytes_of,
+    least_words,
+    macs_of,
+)
 from harness.worker.network.precisions import precision_of
 from harness.worker.network.shapes import macs_of_passes
 from harness.worker.network.workload import LayerAlone, Training
@@ -38,8 +45,9 @@ class LayerKey:
     @property
     def words(self) -> str:
         """Write it as one line."""
-        parts = [self.shape, self.passes, f"batch {self.batch}", self.precision, self.device]
-        return " | ".join([*parts, *([f"threads {self.threads}"] if self.threads else [])])
+        return least_words(
+            self.shape, self.passes, self.batch, self.precision, self.device, self.threads
+        )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 A layer's pass takes at least as long as its multiplications at the highest rate that any kernel
 reached in the cell's precision, and at least as long as its tensors take through the memory, where
-they do not fit into the last-level cache; the longer of the two is its floor. Forward, a layer
+they do not fit into the last-level cache; the longer of the two is its floor. No kernel reaches the
+highest rate with every shape: where that layer was timed alone, the quickest that it was there is
+the floor of what computes. Forward, a layer
 reads its input and weights and writes its output; backward, it reads its weights and its output's
 gradient, and its input once more, and writes the gradients of its input and weights. An update
 reads weights, gradients and what the optimiser keeps, and writes all but the gradients, in the type
@@ -13,10 +15,11 @@ What is computed again for the gradients goes forward twice.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness import plugins
 from harness.analysis.explain.step_shares import Key
+from harness.analysis.floors.kept_floors import MachineFloors
 from harness.errors import BakeoffError
 from harness.store.record_readers.ceilings import COMPUTE, MEMORY, Ceiling
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC
@@ -53,6 +56,18 @@ class Floor:
     seconds: float
     by: str
     """computing or memory."""
+    alone_s: float | None = None
+    """What its layer needed at least where it was timed alone; None: that was not."""
+
+    def held_to(self, took_s: float) -> float:
+        """Give what a pass needs that took so long: its own step may have beaten its layer alone.
+
+        What moves data may have been fused with another layer and then moves none. Multiplications
+        were made, whatever layer their time is counted to.
+        """
+        if self.by == MOVING:
+            return min(self.seconds, took_s)
+        return max(self.seconds, min(self.alone_s or 0.0, took_s))
 
 
 def roof_of(cell: CellResult, ceilings: Sequence[Ceiling]) -> Roof:
@@ -82,7 +97,7 @@ def roof_of(cell: CellResult, ceilings: Sequence[Ceiling]) -> Roof:
     return Roof(highest(COMPUTE, products), highest(MEMORY, None))
 
 
-def floors(cell: CellResult, roof: Roof) -> Mapping[Key, Floor]:
+def floors(cell: CellResult, roof: Roof, alone: MachineFloors | None = None) -> Mapping[Key, Floor]:
     """Give the floor of each layer's passes and of the update; empty where none is known."""
     workload = training_of(cell)
     if workload is None or roof.compute is None or cell.scale.devices > 1:
@@ -106,7 +121,12 @@ def floors(cell: CellResult, roof: Roof) -> Mapping[Key, Floor]:
             ("backward", backward, moved + read + held if written else 0),  # and two gradients
         ):
             computing_s = OPERATIONS_PER_MAC * multiplied * batch / flops
-            found[site.path, phase] = _longer(computing_s, _memory_s(bytes_moved, roof))
+            floor = _longer(computing_s, _memory_s(bytes_moved, roof))
+            least = alone.of_part(cell, site.path, phase) if alone and multiplied else None
+            if least is not None and floor.by == COMPUTING:
+                again_s = least.seconds * (times if phase == "forward" else 1)
+                floor = replace(floor, alone_s=max(floor.seconds, again_s))
+            found[site.path, phase] = floor
     kept = len(MOMENTS[type(workload.optimiser)])
     moved = (3 + 2 * kept) * precision.held_bytes * workload.parameters
     found["", "update"] = _longer(0.0, _memory_s(moved, roof))

@@ -62,6 +62,8 @@ class Limit:
     """Why not."""
     anatomy: Anatomy
     roof: Roof
+    alone: float
+    """The part of what computing needs that is of layers timed alone, on their own shapes."""
     slow: tuple[tuple[Key, float], ...]
     """The layers' passes that take most beyond their floors, with their shares of the step."""
     busy_cores: float | None
@@ -88,7 +90,8 @@ def limits(results: Results, evidence: Evidence) -> dict[str, Limit]:
         if divided == NOT_MADE and not body.phases and not evidence.ceilings:
             continue  # of a run that nobody asked: an older one, or of what cannot be divided
         roof = roof_of(cell, evidence.ceilings)
-        found[cell.key] = _limit(body, roof, floors(cell, roof), inputs.get((cell.run, cell.key)))
+        least = floors(cell, roof, evidence.floors)
+        found[cell.key] = _limit(body, roof, least, inputs.get((cell.run, cell.key)))
     return found
 
 
@@ -105,7 +108,7 @@ def _limit(body: Anatomy, roof: Roof, least: Mapping[Key, Floor], by_ladder: str
     if body.exchange_why:
         why.append(f"what the exchange of gradients costs: {body.exchange_why}")
     needed = {
-        by: sum(one.seconds for one in least.values() if one.by == by) / body.step_s
+        by: sum(one.alone_s or one.seconds for one in least.values() if one.by == by) / body.step_s
         for by in (COMPUTING, MOVING)
     }
     slow: tuple[tuple[Key, float], ...] = ()
@@ -143,6 +146,7 @@ def _limit(body: Anatomy, roof: Roof, least: Mapping[Key, Floor], by_ladder: str
         tuple(why),
         body,
         roof,
+        _alone(least),
         slow,
         cores_used(body.cell),
     )
@@ -159,21 +163,21 @@ def _verdict(shares: Mapping[str, float], unknown: float, by_ladder: str | None)
     return _VERDICTS[name]
 
 
+def _alone(least: Mapping[Key, Floor]) -> float:
+    computed = [one for one in least.values() if one.by == COMPUTING]
+    total = sum(one.alone_s or one.seconds for one in computed)
+    return sum(one.alone_s or 0.0 for one in computed) / total if total else 0.0
+
+
 def _beside_what_ran(
     body: Anatomy, least: Mapping[Key, Floor]
 ) -> tuple[dict[str, float], tuple[tuple[Key, float], ...]]:
-    """Hold floors to what each layer's pass took.
-
-    What moves data may have been fused with another layer and then moves none: no pass needs more
-    memory's time than it took. Multiplications were made, whatever layer their time is counted to.
-    """
+    """Hold floors to what each layer's pass took."""
     took = {one.key: one.share for one in body.sites}
     needed = {COMPUTING: 0.0, MOVING: 0.0}
     beyond: dict[Key, float] = {key: share for key, share in took.items() if key != UNEXPLAINED}
     for key, floor in least.items():
-        share = floor.seconds / body.step_s
-        if floor.by == MOVING:
-            share = min(share, took.get(key, 0.0))
+        share = floor.held_to(took.get(key, 0.0) * body.step_s) / body.step_s
         needed[floor.by] += share
         beyond[key] = beyond.get(key, 0.0) - share
     ordered = sorted(beyond.items(), key=lambda one: -one[1])

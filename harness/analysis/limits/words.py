@@ -71,7 +71,7 @@ def _cause(of: Limit, name: str) -> str:
     told = f"{least}{share} ({numbers.seconds(of.shares[name] * of.anatomy.step_s)})"
     most = [f"{_place(key)} {numbers.share(one)}" for key, one in of.slow if one >= _LEAST]
     return {
-        COMPUTING: f"{told} is what its multiplications need{_at(of.roof.compute)}",
+        COMPUTING: f"{told} is what its multiplications need{_computed(of)}",
         MOVING: f"{told} is what its tensors need through memory{_at(of.roof.memory)}",
         KERNELS: f"{told} is what operations take beyond what this machine needs{_most(most)}",
         UNDIVIDED: f"{told} is {'further ' if COMPUTING in of.shares else ''}operations",
@@ -85,6 +85,16 @@ def _cause(of: Limit, name: str) -> str:
 
 def _most(slow: list[str]) -> str:
     return f", most in {', '.join(slow[:_NAMED])}" if slow else ""
+
+
+def _computed(of: Limit) -> str:
+    """Say what computing is held to: its layers, each timed alone, or the highest rate."""
+    if not of.alone:
+        return _at(of.roof.compute)
+    alone = " as its layers did alone, the quickest that was seen here"
+    if numbers.share(of.alone) == numbers.share(1.0):
+        return alone
+    return f"{alone}; {numbers.share(1 - of.alone)} of that{_at(of.roof.compute)}"
 
 
 def _at(of: Ceiling | None) -> str:

@@ -7,13 +7,14 @@ from dataclasses import asdict
 
 from harness.doctor import known_ceilings
 from harness.errors import DamagedFile
-from harness.plan.ceiling_cells import ceiling_kind
+from harness.plan.ceiling_cells import ceiling_kind, layer_words, times_layers
 from harness.plan.cell import Cell
 from harness.run.trials.prepared import Prepared
 from harness.run.trials.untimed_jobs import first_or_once_more
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.outcome import read_outcome
 from harness.store.record_readers.ceilings import (
+    LAYER,
     VERSION,
     Ceiling,
     Conditions,
@@ -37,12 +38,20 @@ class MachineCeilings:
         kind = ceiling_kind(cell)
         if kind is None or not trial_folders.has_ok(paths, cell.key):
             return False
-        if any(one.under == self._conditions(cell) for one in self._known):
+        if self._is_known(cell):
             return False
         others = (one.cell for one in self._cells.values() if ceiling_kind(one.cell) == kind)
         if any(one.key != cell.key and _is_made(paths.ceilings_of(one.key)) for one in others):
             return False
         return first_or_once_more(paths, paths.ceilings_of(cell.key))
+
+    def _is_known(self, cell: Cell) -> bool:
+        """Tell whether kernels, and layers of its network, were measured in its environment."""
+        under = self._conditions(cell)
+        kernels = {one.reached.kernel for one in self._known if one.under == under}
+        return bool(kernels) and (
+            not times_layers(cell) or not kernels.isdisjoint(layer_words(cell))
+        )
 
     def keep(self, paths: RunPaths) -> None:
         """Write down what concerns the run's cells, and keep what it measured for later runs."""
@@ -50,10 +59,12 @@ class MachineCeilings:
         if measured:
             known_ceilings.learn(self._platform, measured)
         wanted = {_of(self._conditions(one.cell)) for one in self._cells.values()}
+        layers = {words for one in self._cells.values() for words in layer_words(one.cell)}
         best: dict[object, Ceiling] = {}
         before = _written(paths)  # of cells that this session has nothing to do with
         for one in sorted((*before, *self._known, *measured), key=lambda one: one.reached.per_s):
-            if one in before or _of(one.under) in wanted:
+            is_ours = one.reached.unit != LAYER or one.reached.kernel in layers
+            if one in before or (_of(one.under) in wanted and is_ours):
                 best[one.under, one.reached.kernel] = one
         if best:
             listed = [asdict(one) for one in best.values()]

@@ -47,12 +47,13 @@ def gather(dataset: Dataset, results: Results, needs: Collection[str]) -> Eviden
     recordings = _recorded(dataset, results) if "recordings" in needs else None
     asked = questions(results, damaged.append) if "questions" in needs else None
     divided = attributions(results) if "attributions" in needs else None
-    reached = _ceilings(results, damaged.append) if "ceilings" in needs else None
+    is_known = "ceilings" in needs or divided is not None
+    reached = _ceilings(results, damaged.append) if is_known else None
     lost = losses(dataset) if "losses" in needs and is_screen(results) else None
     shown: Evidence = redact_values(
         Evidence(recordings, asked, tuple(damaged), divided, ceilings=reached, losses=lost)
     )
-    return shown if divided is None else replace(shown, floors=floors_of(results))
+    return shown if reached is None else replace(shown, floors=floors_of(results, reached))
 
 
 def gather_limits(results: Results) -> Evidence:
@@ -62,7 +63,7 @@ def gather_limits(results: Results) -> Evidence:
     shown: Evidence = redact_values(
         Evidence(damaged=tuple(damaged), attributions=attributions(results), ceilings=reached)
     )
-    return shown
+    return replace(shown, floors=floors_of(results, reached))
 
 
 def _ceilings(results: Results, damaged: Callable[[str], None]) -> tuple[Ceiling, ...]:

@@ -16,7 +16,9 @@ from harness.store.layout import RunPaths, TrialPaths
 from harness.store.typed import damage, read
 
 VERSION = 1  # 1: first
-COMPUTE, MEMORY = "FLOP", "bytes"
+COMPUTE, MEMORY, LAYER = "FLOP", "bytes", "passes"
+"""Units. A layer's pass is one of a batch, and its kernel the words of ``least_words``."""
+_UNITS = (COMPUTE, MEMORY, LAYER)
 _MOST_READ = 16 * MIB
 _MOST = 10_000
 
@@ -73,7 +75,7 @@ def usable(raw: Any) -> tuple[Ceiling, ...]:
     if len(found.ceilings) > _MOST:
         raise ValueError(f"ceilings: {len(found.ceilings)} are too many")
     for number, one in enumerate(found.ceilings):
-        if not one.reached.per_s > 0 or one.reached.unit not in (COMPUTE, MEMORY):
+        if not one.reached.per_s > 0 or one.reached.unit not in _UNITS:
             raise ValueError(f"ceilings[{number}].reached: it says no rate")
     return found.ceilings
 
@@ -92,7 +94,7 @@ def reached_in(trial: TrialPaths) -> tuple[Reached, ...]:
             if head is not None and best > 0 and isfinite(best):
                 found.append(Reached(head["kernel"], head["unit"], best, head.get("cache_bytes")))
             head, best = (event if "kernel" in event else None), 0.0
-    return tuple(one for one in found if one.unit in (COMPUTE, MEMORY))
+    return tuple(one for one in found if one.unit in _UNITS)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Measure what a rank can reach at most here, by the kernels that its framework's layers end in.
 
 Each kernel is a workload of kind ``ceiling``, stepped by the loop that times everything else, for a
-second. Nothing of it is compared: it says how far below the machine a cell's step stays.
+second; the layers of the cell's network follow (``layers_alone.py``). Nothing of it is compared: it
+says how far below the machine a cell's step stays.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Any, Callable, Dict, Optional, Sequence
 from harness.worker import feed, loop
 from harness.worker.contracts import OutOfMemory, Unsupported
 from harness.worker.events import Events
+from harness.worker.facts import layers_alone
 from harness.worker.job import Job, Span
+from harness.worker.network.workload import Training, Workload
 from harness.worker.place import Place
 from harness.worker.windows.windows import Clock
 
@@ -29,9 +32,21 @@ CACHES = "/sys/devices/system/cpu/cpu{}/cache"
 
 
 def measure(
-    adapter: Any, job: Job, place: Place, events: Events, clock: Clock = time.monotonic_ns
+    adapter: Any,
+    workload: Workload,
+    job: Job,
+    place: Place,
+    events: Events,
+    clock: Clock = time.monotonic_ns,
 ) -> None:
-    """Step each kernel that the framework has, and say which; a fault of one is its own."""
+    """Step each kernel that the framework has, then the layers of the cell's own network."""
+    _step_kernels(adapter, job, place, events, clock)
+    if isinstance(workload, Training):
+        layers_alone.measure(adapter, workload, job, place, events, clock)
+
+
+def _step_kernels(adapter: Any, job: Job, place: Place, events: Events, clock: Clock) -> None:
+    """Step each kernel, and say which; a fault of one is its own."""
     cache_bytes = None if job.factors.get("device") == "gpu" else last_level_bytes()
     for name in KERNELS:
         workload = importlib.import_module("workloads." + name).WORKLOAD

@@ -9,7 +9,7 @@ gradient of its input, as in training, and without parameters it has no backward
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterator, List, NamedTuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
 from harness.worker.network.layer_rules import RULES
 from harness.worker.network.layers import Dense, Layer, Network
@@ -21,6 +21,7 @@ from harness.worker.network.shapes import (
     branches,
     count,
     given_inputs,
+    macs_of_passes,
     parameters,
     sites,
     statistics,
@@ -30,6 +31,8 @@ from harness.worker.network.workload import TOKENS, LayerAlone, Training
 FORWARD, BOTH = "forward", "forward+backward"
 PASSES = (FORWARD, BOTH)
 SEPARATOR = "/"
+SEPARATED = " | {} | "
+"""How a pass stands in the words of what decides how long it takes."""
 SEQUENCES = "sequences"
 """What a layer alone of a network of texts is timed by: what enters it need be no tokens."""
 _STATISTIC_BYTES = 4
@@ -77,6 +80,38 @@ def alone_sites(network: Network) -> Iterator[AloneSite]:
 def name_of(network: str, path: str, passes: str) -> str:
     """Name a layer alone."""
     return SEPARATOR.join((network, path, passes))
+
+
+def least_words(
+    shape: str, passes: str, batch: int, precision: str, device: str, threads: Optional[int]
+) -> str:
+    """Write what decides how long a layer takes on a machine, whatever computes it."""
+    rest = ["batch {}".format(batch), precision, device]
+    rest += ["threads {}".format(threads)] if threads else []
+    return shape + SEPARATED.format(passes) + " | ".join(rest)
+
+
+class Multiplying(NamedTuple):
+    """One pass of a layer that multiplies."""
+
+    site: AloneSite
+    passes: str
+    words: str
+
+
+def multiplying(network: Network, batch: int, factors: Mapping[str, Any]) -> Iterator[Multiplying]:
+    """Give the passes of layers that multiply, those of equal shape once, the heaviest first."""
+    macs = macs_of_passes(network)
+    alike: Dict[str, List[AloneSite]] = {}
+    for one in alone_sites(network):
+        if any(macs[one.site.path]):
+            alike.setdefault(one.shape, []).append(one)
+    ordered = sorted(alike.values(), key=lambda some: -len(some) * sum(macs[some[0].site.path]))
+    device = str(factors["device"])
+    how = str(factors["precision"]), device, factors["threads"] if device == "cpu" else None
+    for first, *_ in ordered:
+        for passes in first.passes:
+            yield Multiplying(first, passes, least_words(first.shape, passes, batch, *how))
 
 
 def network_name(workload: str) -> str:
