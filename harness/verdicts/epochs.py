@@ -11,15 +11,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.store.events.epoch_events import Epoch, RankInput
 from harness.verdicts.io_results import InputResult
 from harness.worker.input.evidence.audit import digest
 from harness.worker.input.evidence.page_cache import CHARGED, COLD_HERE, label
-
-if TYPE_CHECKING:
-    pass
 
 _ASKED = 0.9
 """Share of the bytes that requests must have brought to be what reading consists of: mapped memory

@@ -15,6 +15,8 @@ from harness.analysis.context.paper_findings import Answer, findings
 from harness.analysis.rates_for_queries import add_rates
 from harness.sections.contract.gather import questions
 from harness.store.dataset import Dataset
+from harness.store.samples import samples_format
+from harness.store.samples.samples_format import Channel, Declared
 from harness.study.finding import NEED_OVER, Measured
 from tests.outcomes import seal_all
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
@@ -119,6 +121,122 @@ def test_each_figure_alone_follows_from_raw_tables(tmp_path: Path) -> None:
     assert told["start_s"].value == pytest.approx(middle(started))
     assert {told[one].value for one in ("calls", "utilisation", "disk", "energy")} == {None}
     assert told["energy"].text.startswith("not measured: nothing was recorded of it")
+
+
+def read(event: dict[str, Any]) -> list[dict[str, Any]]:
+    """Let each tenth window end an epoch: two from storage, then those that memory held."""
+    if event["event"] != "window":
+        return [event]
+    if event["phase"] != "measure" or event["first"] % 10 != 9:
+        return [{**event, "waited": 0}]
+    number = event["first"] // 10
+    from_storage = number < 4 or number % 2 == 0
+    epoch = {
+        "event": "epoch",
+        "phase": "measure",
+        "number": number,
+        "first": event["first"] - 9,
+        "steps": 10,
+        "samples": 160,
+        "bytes": 160_000,
+        "digest": f"{number:016x}",
+        "cache": "cold" if from_storage else "warm",
+        "cold_fraction": 1.0 if from_storage else 0.0,
+        "calls": 7 * number + 1,
+        "call_bytes": 160_000,
+        "cpu_s": 0.01,
+    }
+    return [{**event, "waited": 0}, epoch]
+
+
+def test_reads_of_an_epoch_follow_from_raw_events(tmp_path: Path) -> None:
+    run = run_of(tmp_path, read)
+    calls = queried(
+        run,
+        "SELECT trial, sum(calls) / count(DISTINCT number) FROM epochs "
+        "JOIN cells USING (cell_key) JOIN (SELECT cell_key, trial, min(first) AS timed "
+        "FROM windows WHERE phase = 'measure' GROUP BY ALL) USING (cell_key, trial) "
+        "WHERE json_extract(factors, '$.ranks_per_node') = 2 "
+        "AND first >= timed AND cache = 'cold' GROUP BY trial",
+    )
+    assert len(calls) == TRIALS
+    assert middle(calls) > 0
+    assert answers(run)["calls"].value == pytest.approx(middle(calls))
+
+
+CORES = 4
+TICK_NS = 5_000_000
+OBSERVED = {
+    # channel: its counts a second while it warms up, and while it is timed, of trial 1; more later
+    ("rank.user", "s", "rank:0"): (0.9e9, 0.5e9),
+    ("rank.system", "s", "rank:0"): (0.2e9, 0.1e9),
+    ("rank.user", "s", "rank:1"): (0.9e9, 0.7e9),
+    ("rank.system", "s", "rank:1"): (0.2e9, 0.2e9),
+    ("disk.busy", "s", "disk:vda"): (0.9e9, 0.25e9),
+    ("disk.busy", "s", "disk:vdb"): (0.1e9, 0.125e9),
+    ("energy", "J", "node0/package-0"): (200e9, 90e9),
+    ("energy", "J", "node0/core-0"): (100e9, 80e9),  # which the package counts already
+}
+
+
+def observe(trial: Path, number: int) -> None:
+    """Let counters grow in one way until steps are timed, and in another while they are."""
+    files = [file.read_text("utf-8").splitlines() for file in trial.glob("events.*.jsonl")]
+    windows = [one for file in files for one in map(json.loads, file) if one["event"] == "window"]
+    timed = min(one["start"] for one in windows if one["phase"] == "measure")
+    begin, end = min(one["start"] for one in windows), max(one["end"] for one in windows)
+    channels = tuple(
+        Channel(name, unit, "counter", scope, scale=1e-9) for name, unit, scope in OBSERVED
+    )
+    data = samples_format.header(node="node0")
+    data += samples_format.note("begins", cpus={"0": [0, 1], "1": [2, 3]})
+    data += samples_format.declare(Declared(0, "made up", TICK_NS, begin, channels))
+    times = sorted({*range(begin, end + TICK_NS, TICK_NS), timed, end})
+    for tick, at in enumerate(times):
+        before, after = min(at, timed) - begin, max(at, timed) - timed
+        raw = [
+            round((slow * before + fast * (1 + number / 20) * after) / 1e9)
+            for slow, fast in OBSERVED.values()
+        ]
+        data += samples_format.sample(0, tick, at, at, raw)
+    (trial / "samples.node0.bin").write_bytes(data)
+
+
+def test_what_hardware_did_follows_from_raw_samples(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    for trial in run.glob("cells/*/trial-*"):
+        observe(trial, int(trial.name.partition("-")[2]))
+    seal_all(run)
+    told = answers(run)
+    rates = (
+        "WITH timed AS (SELECT cell_key, trial, min(start_ns) AS begins, max(end_ns) AS ends "
+        "FROM windows WHERE phase = 'measure' GROUP BY ALL), "
+        "grown AS (SELECT cell_key, trial, scope, channel, "
+        "(max(value) - min(value)) / (max(t_ns) - min(t_ns)) * 1e9 AS rate "
+        "FROM samples JOIN timed USING (cell_key, trial) WHERE t_ns BETWEEN begins AND ends "
+        "GROUP BY ALL), mine AS (SELECT grown.* FROM grown JOIN cells USING (cell_key) "
+        "WHERE json_extract(factors, '$.ranks_per_node') = 2) "
+    )
+    busy = queried(
+        run,
+        f"{rates} SELECT trial, 100 * sum(rate) / {CORES} FROM mine "
+        "WHERE channel IN ('rank.user', 'rank.system') GROUP BY trial",
+    )
+    assert len(busy) == TRIALS
+    assert told["utilisation"].value == pytest.approx(middle(busy), rel=1e-4)
+    assert told["utilisation"].value == pytest.approx(100 * 1.5 * 1.1 / CORES, rel=1e-4)
+    disks = queried(
+        run,
+        f"{rates} SELECT trial, 100 * max(rate) FROM mine WHERE channel = 'disk.busy' "
+        "GROUP BY trial",
+    )
+    assert told["disk"].value == pytest.approx(middle(disks), rel=1e-4)
+    energy = queried(
+        run,
+        f"{rates} SELECT mine.trial, mine.rate / trials.rate FROM mine "
+        "JOIN trials USING (cell_key, trial) WHERE scope LIKE '%package%' AND counted",
+    )
+    assert told["energy"].value == pytest.approx(middle(energy), rel=1e-4)
 
 
 def test_two_cells_are_compared_block_by_block(tmp_path: Path) -> None:
