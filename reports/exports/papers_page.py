@@ -79,6 +79,8 @@ class Recorded:
     simulated: bool
     beside_other_work: bool = False
     """Whether another program shared the cores of a trial that it is of."""
+    cells: tuple[str, ...] = ()
+    """The keys of the cells that it is of; empty where an older version entered it."""
 
     @property
     def key(self) -> tuple[str, str, str, str, bool]:
@@ -98,7 +100,8 @@ class Recorded:
 
 def recorded() -> tuple[Recorded, ...]:
     """Read the answers that were entered."""
-    return tuple(Recorded(**one) for one in json.loads(ANSWERS.read_text("utf-8")))
+    entered = json.loads(ANSWERS.read_text("utf-8"))
+    return tuple(Recorded(**{**one, "cells": tuple(one.get("cells", ()))}) for one in entered)
 
 
 def answers(directory: Path) -> Iterator[Recorded]:
@@ -121,6 +124,7 @@ def answers(directory: Path) -> Iterator[Recorded]:
             numbers.moment(run.started_wall_ns)[:10],
             run.is_simulated,
             answer.beside_other_work,
+            answer.cells if answer.value is not None else (),
         )
 
 

@@ -12,7 +12,7 @@ import pytest
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.study.claims import CLAIMS, PAPERS
-from harness.study.study import Study, built_study
+from harness.study.study import Study, built_study, load_study
 from reports.exports import papers_page
 from tests.runs import RecordedCell, Recording, write_run
 
@@ -66,6 +66,19 @@ def test_what_was_entered_answers_findings_that_there_are() -> None:
     ]
     assert strange == []
     assert all(one.n and one.machine for one in entered if one.value is not None)
+
+
+def test_answers_are_of_cells_that_their_studies_still_have() -> None:
+    """A study may be cut after it was run: then its answers are of something else."""
+    entered = [one for one in papers_page.recorded() if one.cells]
+    machine = load_platform(papers_page.ALL_THERE)
+    paths = {study.name: study.path for study in papers_page.studies()}
+    there = {
+        (name, size): set(make_plan(load_study(paths[name], size=size), machine).by_key)
+        for name, size in {(one.study, one.size) for one in entered}
+    }
+    stale = [one for one in entered if not there[one.study, one.size].issuperset(one.cells)]
+    assert [(one.study, one.size, one.question) for one in stale] == []
 
 
 def test_a_machine_is_told_as_more_than_a_count_of_nodes() -> None:

@@ -47,6 +47,8 @@ class Answer:
     n: int = 0
     beside_other_work: bool = False
     """Whether another program shared the cores of a trial that it is of."""
+    cells: tuple[str, ...] = ()
+    """The keys of those that it is of."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,10 @@ def _answer(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> Answer:
     if of is None or (over is None and other is not None):
         return Answer(_missing(results, run, asked))
     told = _told_of(results, MEASURES[asked.get("measure", "rate")], cells, of, over)
-    trials = (*_counted(of), *(_counted(over) if over is not None else ()))
-    is_disturbed = told.value is not None and any(one.verdict == CONTENDED for one in trials)
-    return replace(told, beside_other_work=is_disturbed)
+    sides = (of,) if over is None else (of, over)
+    verdicts = {trial.verdict for one in sides for trial in _counted(one)}
+    is_disturbed = told.value is not None and CONTENDED in verdicts
+    return replace(told, beside_other_work=is_disturbed, cells=tuple(one.key for one in sides))
 
 
 def _told_of(
