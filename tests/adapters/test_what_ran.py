@@ -189,6 +189,23 @@ def test_tensorflow_takes_threads_determinism_and_no_onednn(tmp_path: Path) -> N
     assert set(facts["onednn_primitives"]) <= {"gemm_api"}
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_threads_of_xla_s_pool_are_counted(threads: int, tmp_path: Path) -> None:
+    facts, _ = probe("jax", tmp_path, {"threads": threads})
+    assert facts["threads"] == threads
+
+
+def test_a_pool_of_one_thread_where_two_were_asked_for_is_seen(tmp_path: Path) -> None:
+    source = changed(
+        tmp_path,
+        "harness/worker/adapters/jax/settings.py",
+        "os.environ[name] = str(threads(factors))",
+        'os.environ[name] = "1"',
+    )
+    _, denied = probe("jax", tmp_path, {"threads": 2, "compile": True}, source)
+    assert denied == ["asked for 2 threads, ran 1 (the size of its pool)"]
+
+
 def test_tensorflow_runs_onednn_s_primitives_when_asked(tmp_path: Path) -> None:
     facts, denied = probe("tensorflow", tmp_path, {"onednn": True})
     assert denied == []

@@ -247,6 +247,15 @@ def test_what_was_asked_for_and_did_not_happen_is_told_before_any_part() -> None
     assert "of it is conv1, backward" in second
 
 
+def test_it_is_told_of_cells_too_whose_traces_explain_nothing() -> None:
+    idle = WhatRan(contradictions=(Contradiction("2 threads", "ran 1", "the size of its pool"),))
+    found = explained(planted(("conv1", "forward"), 4.0), slowed=1.4, ran=idle)
+    assert "disturbed" in found.refusal
+    assert list(causes(found, "jax", "torch")) == [
+        "jax asked for 2 threads, ran 1 (the size of its pool)."
+    ]
+
+
 def test_a_trace_that_disturbs_the_step_explains_nothing() -> None:
     found = explained(planted(("conv1", "forward"), 4.0), slowed=1.4)
     assert "disturbed" in found.refusal

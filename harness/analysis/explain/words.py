@@ -70,12 +70,16 @@ def headline(of: Explanation, first: str, second: str) -> str:
 def causes(of: Explanation, first: str, second: str) -> Iterator[str]:
     """Give one sentence for each cause that can be told from noise, then one of what is left.
 
-    Before all of them comes what was asked for and did not happen: no part of a step says it.
+    Before all of them comes what was asked for and did not happen: no part of a step says it. It is
+    said of cells that are not explained, too.
     """
-    if of.refusal:
+    if of.refusal and not of.is_refused:
         return
     for cell, name in ((of.first, first), (of.second, second)):
-        yield from (f"{name} {one}." for one in cell.ran.contradictions)
+        told = map(str, cell.ran.contradictions)
+        yield from (f"{name} {one}." for one in told if one not in of.refusal)
+    if of.refusal:
+        return
     found = of.causes
     for term in found:
         yield _cause(of, term, first, second)

@@ -143,7 +143,7 @@ def verdict(told: Explanation, cause: Cause) -> tuple[bool, float | None, str]:
     if cause.refused_as:
         return told.is_refused and cause.refused_as in told.refusal, None, told.refusal
     if cause.said_first:
-        said = told.refusal or next(causes(told, "A", "B"))
+        said = next(causes(told, "A", "B"), told.refusal)
         return cause.said_first in said, None, said
     if told.refusal:
         return not cause.part and not told.is_refused, None, told.refusal

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Callable, Dict
 
 from harness.worker.facts import hlo, onednn
-from harness.worker.facts.busy_threads import Threads, printed
+from harness.worker.facts.busy_threads import Threads, named, printed
 
 STEPS = 2
+POOL = "tf_XLAEigen"
+"""What XLA calls the threads of its CPU's pool: nothing else tells how many there are."""
 CUDNN_ATTENTION = "__cudnn$fmha"
 """How the calls begin that XLA leaves cuDNN's fused attention to."""
 
@@ -44,5 +46,6 @@ def observe(activity: Any, compiled: Any, placed: Callable[[], Any]) -> Dict[str
         "device": device(placed()),
         "onednn_isa": onednn.instruction_set(first + later),
         "busy_threads": busy,
+        "threads": named(POOL),
         "temporary_bytes": int(memory.temp_size_in_bytes) if memory else None,
     }
