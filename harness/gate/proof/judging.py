@@ -110,9 +110,8 @@ def judge(
             expected = as_declared(workload, stored(given, one.number), start, one, declared)
             ranks.refuse_unlike(workload, expected)
         worst = max(worst, _compare(workload, precision, start, ranks, expected))
-    for path, first in drawn[0].items() if drawn else ():
-        if np.array_equal(first, drawn[-1][path]):
-            raise Untrained(f"{path} drops the same values at every step")
+    if drawn:
+        masks.refuse_one(workload, drawn, [masks.living_of(start, one) for one in updates])
     number = updates[-1].number + 1
     is_known = precision in TOLERANCES and bool(given.under(f"gradient/{number}/"))
     known = stored(given, number) if is_known else None
@@ -126,13 +125,11 @@ def judge(
 
 def _masks(workload: Training, precision: str, start: Start, one: Update) -> dict[str, Array]:
     """Read the masks of the living sample."""
-    live = start.lives[one.number - 1]
-    assert live is not None
-    picture = start.batches[one.number - 1][live]
+    lives = masks.living_of(start, one)
     found, biases = {}, masks.biases(workload)
     for path, name in masks.readers(workload).items():
         rest, terms = rest_of(workload, name, one)
-        living = np.asarray(start.living[path][picture], dtype=bool)
+        living = lives[path]
         bias = biases.get(path, "")
         of_bias = rest_of(workload, bias, one) if bias in one.before else None  # not all have one
         try:

@@ -11,12 +11,16 @@ alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.exact.layer import Array
 from harness.gate.proof.expected_updates import THIN
+from harness.gate.proof.moments import Update
+from harness.gate.proof.start import Start
+from harness.gate.proof.untrained import Untrained
 from harness.worker.gate.subject import stride
 from harness.worker.network.layers import Dense, Dropout, Flatten, LeakyReLU, ReLU
 from harness.worker.network.shapes import sites
@@ -26,6 +30,8 @@ _ROUNDINGS = {"fp32": 8 * 2.0**-24, "bf16": 4 * 2.0**-8}
 """By the precision that moments are held in, of their known parts."""
 _OTHERS = {"cross-entropy": 0.0, "mean-squared-error": 1e-3}
 """By loss, how much of the largest gradient may be other samples'."""
+_CHANCE = 1e-9
+"""Two masks that are equal by less than this are one."""
 _DEVIATIONS = 6.0
 """A dropout this many standard deviations off its rate is not chance."""
 
@@ -96,6 +102,35 @@ def read_mask(
             f"{path} drops {dropped} of {total} values where the network says {rate:.0%}"
         )
     return np.where(kept, 1 / (1 - rate), 0.0)
+
+
+def refuse_one(
+    workload: Training,
+    drawn: Sequence[Mapping[str, Array]],
+    living: Sequence[Mapping[str, npt.NDArray[np.bool_]]],
+) -> None:
+    """Refuse a dropout whose first and last masks are equal, where that is hardly chance."""
+    for path, first in drawn[0].items():
+        alive = int((living[0][path] & living[-1][path]).sum())
+        is_chance = _chance_of_equal(workload, path, alive) > _CHANCE
+        if np.array_equal(first, drawn[-1][path]) and not is_chance:
+            raise Untrained(f"{path} drops the same values at every step")
+
+
+def living_of(start: Start, one: Update) -> dict[str, npt.NDArray[np.bool_]]:
+    """Give what enters each dropout alive, of the sample that alone has a gradient."""
+    live = start.lives[one.number - 1]
+    assert live is not None
+    picture = start.batches[one.number - 1][live]
+    return {path: np.asarray(of[picture], dtype=bool) for path, of in start.living.items()}
+
+
+def _chance_of_equal(workload: Training, path: str, alive: int) -> float:
+    """Give how probable it is that a dropout treats so many values alike at two steps."""
+    (layer,) = (one.layer for one in sites(workload.network) if one.path == path)
+    assert isinstance(layer, Dropout)
+    each = layer.rate**2 + (1 - layer.rate) ** 2
+    return float(each**alive)
 
 
 def _is_moved(workload: Training, rest: Array, terms: Array, held: str) -> npt.NDArray[np.bool_]:

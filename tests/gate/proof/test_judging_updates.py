@@ -11,6 +11,7 @@ import pytest
 from harness.gate.proof.expected_updates import Gradients
 from harness.gate.proof.given_back import refuse_one_for_two
 from harness.gate.proof.gradient_errors import rounding
+from harness.gate.proof.masks import refuse_one
 from harness.gate.proof.moments import Update
 from harness.gate.proof.running_variances import refuse_uncorrected, without_correction
 from harness.gate.proof.untrained import Untrained
@@ -127,3 +128,17 @@ def test_what_rounding_makes_of_a_running_variance_is_no_missing_correction(name
         refuse_uncorrected(resnet50.WORKLOAD, BATCH, *norms_after(name, scatter=0.3))
     # as XLA's sums over 50,176 values left them on a CPU
     refuse_uncorrected(resnet50.WORKLOAD, BATCH, *norms_after(name, scatter=6.0))
+
+
+@pytest.mark.parametrize(("path", "alive"), [("drop8", 128), ("drop4", 200)])
+def test_few_values_that_are_dropped_alike_by_chance_are_not_one_mask(
+    path: str, alive: int
+) -> None:
+    """Neuron-Inverter drops 5 %: of its last 128 values often the same, or none, at two steps."""
+    size = {"drop8": 128, "drop4": 512}[path]
+    living = np.arange(size) < alive
+    mask = np.where(living, 1 / 0.95, 0.0)
+    refuse_one(neuron_inverter.WORKLOAD, [{path: mask}] * 3, [{path: living}] * 3)
+    whole = {"drop4": np.ones(512, dtype=bool)}
+    with pytest.raises(Untrained, match="drop4 drops the same values at every step"):
+        refuse_one(neuron_inverter.WORKLOAD, [{"drop4": np.ones(512)}] * 3, [whole] * 3)
