@@ -48,5 +48,6 @@ def learn(platform: str, found: Iterable[Ceiling]) -> None:
 
 
 def _file(platform: str) -> Path:
-    here = (socket.gethostname(), share.cpu(), os.cpu_count(), share.cpu_quota(), platform)
+    ours = len(os.sched_getaffinity(0))
+    here = (socket.gethostname(), share.cpu(), os.cpu_count(), ours, share.cpu_quota(), platform)
     return user_folders.state_home() / "ceilings" / f"{cache.digest(list(here))}.json"

@@ -10,12 +10,15 @@ from collections.abc import Iterable
 
 from harness import plugins
 from harness.plan.cell import Cell
+from harness.study.factors import FACTORS
 from harness.study.framework import framework_info
 from harness.worker.network.alone import multiplying
 from harness.worker.network.precisions import precision_of
 from harness.worker.network.workload import Training
 
 Kind = tuple[object, ...]
+_SLOWER = ("onednn", "layout", "deterministic", "accumulate", "interop_threads")
+"""What may slow a kernel down: what a layer takes then is not what it needs."""
 
 
 def ceiling_kind(cell: Cell) -> Kind | None:
@@ -36,8 +39,9 @@ def ceiling_kind(cell: Cell) -> Kind | None:
 
 
 def times_layers(cell: Cell) -> bool:
-    """Tell whether its framework can time a layer of its network alone."""
-    return "layer" in framework_info(cell.adapter).kinds
+    """Tell whether its job times layers alone: as its framework runs them by itself."""
+    is_plain = all(cell.factors[name] == FACTORS[name].default for name in _SLOWER)
+    return is_plain and "layer" in framework_info(cell.adapter).kinds
 
 
 def ceiling_cells(cells: Iterable[Cell]) -> set[str]:
@@ -50,10 +54,10 @@ def ceiling_cells(cells: Iterable[Cell]) -> set[str]:
     return set(first.values())
 
 
-def layer_words(cell: Cell) -> set[str]:
-    """Name the passes of its network's layers as ceilings do, of those that multiply."""
+def layer_words(cell: Cell) -> tuple[str, ...]:
+    """Name the passes of its network's layers that multiply as ceilings do, the heaviest first."""
     workload = plugins.workload(cell.workload, cell.factors)
     if not isinstance(workload, Training) or cell.scale.devices > 1:
-        return set()
+        return ()
     batch = cell.scale.batch_per_step
-    return {one.words for one in multiplying(workload.network, batch, cell.factors)}
+    return tuple(one.words for one in multiplying(workload.network, batch, cell.factors))

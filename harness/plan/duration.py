@@ -10,7 +10,7 @@ from statistics import median
 
 from harness import plugins
 from harness.data.catalogue import CONTENTS
-from harness.plan.ceiling_cells import ceiling_cells
+from harness.plan.ceiling_cells import ceiling_cells, times_layers
 from harness.plan.cell import Cell
 from harness.plan.gate_duration import gate_s
 from harness.plan.norm_parts import norm_parts_of
@@ -45,6 +45,8 @@ _DIVIDED_S = 5.0
 """Of the job that divides a cell's step among its layers: its steps, and reading their trace."""
 _CEILINGS_S = 6.0
 """Of the job that measures what kernels reach at most: three, each for a second once it is warm."""
+_LAYERS_S = 6.0
+"""Of the layers that the same job times alone."""
 # Of compiling a step, or of finding it compiled: seconds, and more for each layer. A network of
 # 15 layers took XLA some 10 s, and 1 s from its cache; one of 174 takes about a minute.
 _COMPILE_S = {"cold": (5.0, 0.35), "warm": (1.0, 0.05)}
@@ -90,7 +92,9 @@ def estimate(plan: Plan, observed: Mapping[str, Sequence[float]] | None = None) 
     starts_s = 0.0 if known else _starts_s(plan)
     untimed = {cell.key: _untimed_s(plan, cell, has_begun=bool(known)) for cell in plan.cells}
     for key in () if plan.platform.is_simulated else ceiling_cells(plan.cells):
-        untimed[key] += _start_s(plan, plan.by_key[key]) + _CEILINGS_S
+        cell = plan.by_key[key]
+        layers_s = _LAYERS_S if times_layers(cell) else 0.0
+        untimed[key] += _start_s(plan, cell) + _CEILINGS_S + layers_s
     return Estimate(
         trial_s=trials,
         total_s=starts_s + sum(trials[key] for key, _ in plan.order) + sum(untimed.values()),

@@ -108,16 +108,17 @@ def _limit(body: Anatomy, roof: Roof, least: Mapping[Key, Floor], by_ladder: str
     if body.exchange_why:
         why.append(f"what the exchange of gradients costs: {body.exchange_why}")
     needed = {
-        by: sum(one.alone_s or one.seconds for one in least.values() if one.by == by) / body.step_s
+        by: sum(one.seconds for one in least.values() if one.by == by) / body.step_s
         for by in (COMPUTING, MOVING)
     }
     slow: tuple[tuple[Key, float], ...] = ()
+    alone = 0.0
     if body.undivided:
         kernels = 0.0
         needed = _at_most(needed, unknown)
         unknown -= sum(needed.values())
     else:
-        needed, slow = _beside_what_ran(body, least)
+        needed, alone, slow = _beside_what_ran(body, least)
         unknown += of_unknown
         ran = 1 - sum(shares.values()) - of_unknown - body.phases.get(OTHER, 0.0)
         starved = _without_processor(body.cell, ran)
@@ -146,7 +147,7 @@ def _limit(body: Anatomy, roof: Roof, least: Mapping[Key, Floor], by_ladder: str
         tuple(why),
         body,
         roof,
-        _alone(least),
+        alone,
         slow,
         cores_used(body.cell),
     )
@@ -163,25 +164,21 @@ def _verdict(shares: Mapping[str, float], unknown: float, by_ladder: str | None)
     return _VERDICTS[name]
 
 
-def _alone(least: Mapping[Key, Floor]) -> float:
-    computed = [one for one in least.values() if one.by == COMPUTING]
-    total = sum(one.alone_s or one.seconds for one in computed)
-    return sum(one.alone_s or 0.0 for one in computed) / total if total else 0.0
-
-
 def _beside_what_ran(
     body: Anatomy, least: Mapping[Key, Floor]
-) -> tuple[dict[str, float], tuple[tuple[Key, float], ...]]:
-    """Hold floors to what each layer's pass took."""
+) -> tuple[dict[str, float], float, tuple[tuple[Key, float], ...]]:
+    """Hold floors to what each layer's pass took; say how much of computing is of layers alone."""
     took = {one.key: one.share for one in body.sites}
-    needed = {COMPUTING: 0.0, MOVING: 0.0}
+    needed, alone = {COMPUTING: 0.0, MOVING: 0.0}, 0.0
     beyond: dict[Key, float] = {key: share for key, share in took.items() if key != UNEXPLAINED}
     for key, floor in least.items():
         share = floor.held_to(took.get(key, 0.0) * body.step_s) / body.step_s
         needed[floor.by] += share
+        alone += share if floor.alone_s is not None else 0.0
         beyond[key] = beyond.get(key, 0.0) - share
     ordered = sorted(beyond.items(), key=lambda one: -one[1])
-    return needed, tuple(one for one in ordered if one[1] > 0)
+    part = alone / needed[COMPUTING] if needed[COMPUTING] else 0.0
+    return needed, part, tuple(one for one in ordered if one[1] > 0)
 
 
 def _without_processor(cell: CellResult, ran: float) -> float:

@@ -29,6 +29,8 @@ _LACKING = 0.25
 """How far from all of the correction what lacks may be, as a share of it."""
 _KNOWN = 0.1
 """The standard error of that share, from what the channels scatter, beyond which it is chance."""
+_DEVIATION = 1.4826
+"""Of a normal spread, over the median of what lies apart: no single channel decides it."""
 _MOST_VALUES = 1 << 16
 """Of more values, fp32's rounding is too near to the correction."""
 
@@ -62,7 +64,8 @@ def refuse_uncorrected(
         lack = right - without_correction(site, right, one.before[name], samples)
         found = right - one.after[name]
         share = float(found @ lack) / float(lack @ lack)
-        scatter = float(np.std(found - share * lack)) / float(np.linalg.norm(lack))
+        apart = np.abs(found - share * lack)
+        scatter = _DEVIATION * float(np.median(apart)) / float(np.linalg.norm(lack))
         if abs(share - 1) < _LACKING and scatter < _KNOWN:
             raise Untrained(
                 f"{name} is kept without Bessel's correction (n / (n - 1), n = {count})"

@@ -46,12 +46,13 @@ class MachineCeilings:
         return first_or_once_more(paths, paths.ceilings_of(cell.key))
 
     def _is_known(self, cell: Cell) -> bool:
-        """Tell whether kernels, and layers of its network, were measured in its environment."""
+        """Tell whether kernels, and its network's heaviest layer, were measured so before."""
         under = self._conditions(cell)
-        kernels = {one.reached.kernel for one in self._known if one.under == under}
-        return bool(kernels) and (
-            not times_layers(cell) or not kernels.isdisjoint(layer_words(cell))
-        )
+        known = [one.reached for one in self._known if one.under == under]
+        if all(one.unit == LAYER for one in known):
+            return False
+        heaviest = next(iter(layer_words(cell)), None) if times_layers(cell) else None
+        return heaviest is None or heaviest in {one.kernel for one in known}
 
     def keep(self, paths: RunPaths) -> None:
         """Write down what concerns the run's cells, and keep what it measured for later runs."""

@@ -75,7 +75,11 @@ def usable(raw: Any) -> tuple[Ceiling, ...]:
     if len(found.ceilings) > _MOST:
         raise ValueError(f"ceilings: {len(found.ceilings)} are too many")
     for number, one in enumerate(found.ceilings):
-        if not one.reached.per_s > 0 or one.reached.unit not in _UNITS:
+        if (
+            not one.reached.per_s > 0
+            or not isfinite(1 / one.reached.per_s)
+            or one.reached.unit not in _UNITS
+        ):
             raise ValueError(f"ceilings[{number}].reached: it says no rate")
     return found.ceilings
 
