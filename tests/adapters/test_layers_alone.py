@@ -57,10 +57,10 @@ def test_the_job_of_ceilings_times_the_layers_that_multiply(
     events = forked(workers, framework, tmp_path, purpose="ceilings", factors=factors)
     assert told(events, "finished")
     heads = [one for one in events if one["event"] == "ceiling"]
-    alone = list(multiplying(WORKLOAD.network, 4, factors))
-    assert [one["kernel"] for one in heads] == ["gemm", "convolution", "triad"] + [
-        one.words for one in alone
-    ]
+    assert [one["kernel"] for one in heads[:3]] == ["gemm", "convolution", "triad"]
     assert [one["why"] for one in heads] == [""] * len(heads)
-    passed = {one.kernel for one in reached_in(TrialPaths(tmp_path)) if one.unit == LAYER}
-    assert passed == {one.words for one in alone}
+    alone = [one["kernel"] for one in heads[3:]]  # as many as its time was enough for
+    every = [one.words for one in multiplying(WORKLOAD.network, 4, factors)]
+    assert alone == every[: len(alone)] != []
+    reached = {one.kernel for one in reached_in(TrialPaths(tmp_path)) if one.unit == LAYER}
+    assert reached == set(alone)
