@@ -16,7 +16,7 @@ from harness.worker.network.layers import Dense
 from harness.worker.place import Place, find
 from harness.worker.scale import Scale
 from tests.worker.paced import Log, Work
-from workloads import gemm, tinycnn
+from workloads import gemm, gpt2_124m, tinycnn
 
 
 @pytest.fixture
@@ -119,6 +119,15 @@ def test_layers_that_multiply_are_stepped_alone_the_heaviest_first_each_shape_on
     assert {one["kernel"] for one in told} == {
         one.words for one in multiplying(tinycnn.WORKLOAD.network, 1, job.factors)
     }
+
+
+def test_what_is_too_large_to_be_drawn_is_left_out() -> None:
+    factors = {"device": "cpu", "precision": "fp32", "threads": None}
+    few, many = (
+        {one.site.site.path for one in multiplying(gpt2_124m.WORKLOAD.network, batch, factors)}
+        for batch in (1, 16)
+    )
+    assert few - many == {"head"}
 
 
 def test_layers_end_when_their_time_is_over(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,16 +14,13 @@ from harness.worker.contracts import door
 from harness.worker.events import Events
 from harness.worker.gate import layer_activity
 from harness.worker.job import Job, Span
-from harness.worker.network.alone import Multiplying, layer_alone, multiplying, name_of
-from harness.worker.network.rule import product
+from harness.worker.network.alone import layer_alone, multiplying, name_of
 from harness.worker.network.workload import Training
 from harness.worker.place import Place
 from harness.worker.windows.windows import Clock
 
 SECONDS = 6.0
 """For all of them; what a compiler takes counts, and a layer that was begun is finished."""
-MOST_BYTES = 1 << 30
-"""Of what is drawn for a layer; larger ones are left to the highest rate."""
 WARMUP, UNTIL = Span(steps=2), Span(seconds=0.1)
 UNIT = "passes"
 
@@ -44,8 +41,6 @@ def measure(
     for one in multiplying(workload.network, job.scale.batch_per_step, job.factors):
         if clock() >= ends:
             return
-        if _drawn_bytes(one, job.scale.batch_per_step) > MOST_BYTES:
-            continue
         alone = layer_alone(workload, name_of(workload.name, one.site.site.path, one.passes))
         about: Dict[str, Any] = {"kernel": one.words, "unit": UNIT}
         fed = feed.describe(alone, job.scale, seed=job.seed, place=place)
@@ -55,9 +50,3 @@ def measure(
             loop.run(activity, events, warmup=WARMUP, until=UNTIL, clock=clock)
         except Exception as fault:  # noqa: BLE001 - kernels were measured already, others follow
             events.say("ceiling", work=None, why=str(fault) or type(fault).__name__, **about)
-
-
-def _drawn_bytes(one: Multiplying, batch: int) -> int:
-    """Count what is drawn in float64: what enters the layer, and the gradient of what leaves."""
-    site = one.site.site
-    return 8 * batch * (product(site.input) + product(site.output))

@@ -35,6 +35,7 @@ SEPARATED = " | {} | "
 """How a pass stands in the words of what decides how long it takes."""
 SEQUENCES = "sequences"
 """What a layer alone of a network of texts is timed by: what enters it need be no tokens."""
+_MOST_DRAWN = 1 << 30
 _STATISTIC_BYTES = 4
 """Running statistics are float32 in every precision."""
 
@@ -100,11 +101,16 @@ class Multiplying(NamedTuple):
 
 
 def multiplying(network: Network, batch: int, factors: Mapping[str, Any]) -> Iterator[Multiplying]:
-    """Give the passes of layers that multiply, those of equal shape once, the heaviest first."""
+    """Give the passes of layers that multiply, those of equal shape once, the heaviest first.
+
+    Without those for which more would have to be drawn than a process should hold: in float64
+    what enters, and the gradient of what leaves.
+    """
     macs = macs_of_passes(network)
     alike: Dict[str, List[AloneSite]] = {}
     for one in alone_sites(network):
-        if any(macs[one.site.path]):
+        drawn = 8 * batch * (product(one.site.input) + product(one.site.output))
+        if any(macs[one.site.path]) and drawn <= _MOST_DRAWN:
             alike.setdefault(one.shape, []).append(one)
     ordered = sorted(alike.values(), key=lambda some: -len(some) * sum(macs[some[0].site.path]))
     device = str(factors["device"])
