@@ -168,8 +168,15 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         yield Fold("Part by part", groups, f"{len(groups)} pairs")
     else:
         yield from groups
-    refused = ((f"{first} and {second}", one.refusal) for one, first, second in explained)
-    yield Facts(tuple((pair, f"{why}.") for pair, why in refused if why), is_prose=True)
+    refused = (one for one in explained if one[0].refusal)
+    yield Facts(
+        tuple((f"{pair[1]} and {pair[2]}", _why_not(*pair)) for pair in refused), is_prose=True
+    )
+
+
+def _why_not(one: Explanation, first: str, second: str) -> str:
+    """Say why a pair is not explained, and what its cells did not do that was asked for."""
+    return " ".join((f"{one.refusal}.", *causes(one, first, second)))
 
 
 SECTION = Section(

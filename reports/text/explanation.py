@@ -27,6 +27,7 @@ def render(of: Explanation, first: str, second: str) -> str:
 def _lines(of: Explanation, first: str, second: str) -> Iterator[str]:
     yield headline(of, first, second)
     if of.refusal:
+        yield from causes(of, first, second)
         return
     rows = [(part_name(one), *milliseconds(one), _floors(one)) for one in of.terms]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]

@@ -30,6 +30,7 @@ from harness.verdicts.results import (
     Reading,
     WhatRan,
 )
+from reports.text.explanation import render
 from tests.reports import samples
 from tests.reports.samples import cell
 
@@ -251,9 +252,9 @@ def test_it_is_told_of_cells_too_whose_traces_explain_nothing() -> None:
     idle = WhatRan(contradictions=(Contradiction("2 threads", "ran 1", "the size of its pool"),))
     found = explained(planted(("conv1", "forward"), 4.0), slowed=1.4, ran=idle)
     assert "disturbed" in found.refusal
-    assert list(causes(found, "jax", "torch")) == [
-        "jax asked for 2 threads, ran 1 (the size of its pool)."
-    ]
+    told = "jax asked for 2 threads, ran 1 (the size of its pool)."
+    assert list(causes(found, "jax", "torch")) == [told]
+    assert render(found, "jax", "torch").splitlines()[1:] == [told]
 
 
 def test_a_trace_that_disturbs_the_step_explains_nothing() -> None:

@@ -116,7 +116,7 @@ def test_layers_timed_alone_are_held_to_their_own_shapes_and_not_to_the_highest_
     )
     assert found.shares["computing"] == pytest.approx(0.2 + 0.4 + others)
     assert add_up(found)
-    assert "need as its layers did alone, the quickest that was seen here" in sentence(found)
+    assert "multiplications need, by the quickest times of its layers alone" in sentence(found)
 
 
 def test_a_step_that_beats_its_layer_alone_needs_no_more_than_it_took() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.analysis.evidence import Evidence
 from harness.analysis.explain.explanation import Explanation, explain
-from harness.analysis.floors.kept_floors import floors_of
 from harness.analysis.results import Results
-from harness.errors import DamagedFile, UsageError, nearest
+from harness.errors import UsageError, nearest
 from harness.store.layout import RunPaths
 from harness.store.record_readers.attribution import Attribution, read_attribution
-from harness.store.record_readers.ceilings import read_ceilings
 from harness.verdicts.results import CellResult
 
 
@@ -73,11 +72,9 @@ def attributions(results: Results) -> dict[str, Attribution | str]:
     return {cell.key: read_attribution(paths, cell.key) for cell in results.cells}
 
 
-def explained(results: Results, one: CellResult, other: CellResult) -> Explanation:
-    """Explain the slower of two cells of a run."""
-    try:
-        reached = read_ceilings(RunPaths(Path(results.runs[0].directory)))
-    except DamagedFile:  # the page names it; without floors an account says less
-        reached = ()
-    floors = floors_of(results, reached)
-    return explain(one, other, attributions(results), seed=results.runs[0].seed, floors=floors)
+def explained(
+    results: Results, evidence: Evidence, one: CellResult, other: CellResult
+) -> Explanation:
+    """Explain the slower of two cells of a run, of which was gathered what holds cells back."""
+    seed, read = results.runs[0].seed, evidence.attributions or {}
+    return explain(one, other, read, seed=seed, floors=evidence.floors)

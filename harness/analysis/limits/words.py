@@ -91,7 +91,7 @@ def _computed(of: Limit) -> str:
     """Say what computing is held to: its layers, each timed alone, or the highest rate."""
     if not of.alone:
         return _at(of.roof.compute)
-    alone = " as its layers did alone, the quickest that was seen here"
+    alone = ", by the quickest times of its layers alone"
     if numbers.share(of.alone) == numbers.share(1.0):
         return alone
     return f"{alone}; {numbers.share(1 - of.alone)} of that{_at(of.roof.compute)}"

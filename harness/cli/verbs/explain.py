@@ -8,7 +8,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.light_numpy import import_numpy
-from harness.cli.output import emit
+from harness.cli.output import emit, note
 
 if TYPE_CHECKING:
     from harness.analysis.results import Results
@@ -32,13 +32,17 @@ def command(run: str, first: str, second: str, *, as_json: bool) -> int:
     from harness.analysis.analyse import analyse
     from harness.analysis.explain.cells import explained, pair_called
     from harness.analysis.read import run_directory
+    from harness.sections.contract.gather import gather_limits
     from harness.store.dataset import Dataset
     from reports.text import explanation
 
     dataset = Dataset([run_directory(run)])
     results = analyse(dataset)
     pair = pair_called(results, first, second)
-    found = explained(results, *pair)
+    evidence = gather_limits(results)
+    for problem in evidence.damaged:
+        note(problem)
+    found = explained(results, evidence, *pair)
     names = [_name(results, cell) for cell in (found.first, found.second)]
     emit(
         explanation.as_json(found, *names),

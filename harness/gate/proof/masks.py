@@ -31,7 +31,7 @@ _ROUNDINGS = {"fp32": 8 * 2.0**-24, "bf16": 4 * 2.0**-8}
 _OTHERS = {"cross-entropy": 0.0, "mean-squared-error": 1e-3}
 """By loss, how much of the largest gradient may be other samples'."""
 _CHANCE = 1e-9
-"""Two masks that are equal by less than this are one."""
+"""Equal masks are one mask where chance makes two equal less often than this."""
 _DEVIATIONS = 6.0
 """A dropout this many standard deviations off its rate is not chance."""
 
@@ -109,7 +109,7 @@ def refuse_one(
     drawn: Sequence[Mapping[str, Array]],
     living: Sequence[Mapping[str, npt.NDArray[np.bool_]]],
 ) -> None:
-    """Refuse a dropout whose first and last masks are equal, where that is hardly chance."""
+    """Refuse a dropout whose first and last masks are equal, unless chance may make them so."""
     for path, first in drawn[0].items():
         alive = int((living[0][path] & living[-1][path]).sum())
         is_chance = _chance_of_equal(workload, path, alive) > _CHANCE

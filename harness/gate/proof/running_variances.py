@@ -28,9 +28,9 @@ from harness.worker.network.workload import Training
 _LACKING = 0.25
 """How far from all of the correction what lacks may be, as a share of it."""
 _KNOWN = 0.1
-"""The standard error of that share, from what the channels scatter, beyond which it is chance."""
+"""A share whose standard error is larger may be chance; the channels' scatter gives the error."""
 _DEVIATION = 1.4826
-"""Of a normal spread, over the median of what lies apart: no single channel decides it."""
+"""A standard deviation over the median distance, which no single channel decides."""
 _MOST_VALUES = 1 << 16
 """Of more values, fp32's rounding is too near to the correction."""
 

@@ -14,9 +14,10 @@ from harness.store.contained import MIB
 from harness.store.events.known_events import first_rank_events
 from harness.store.layout import RunPaths, TrialPaths
 from harness.store.typed import damage, read
+from harness.worker.network.alone import PASSES_DONE
 
 VERSION = 1  # 1: first
-COMPUTE, MEMORY, LAYER = "FLOP", "bytes", "passes"
+COMPUTE, MEMORY, LAYER = "FLOP", "bytes", PASSES_DONE
 """Units. A layer's pass is one of a batch, and its kernel the words of ``least_words``."""
 _UNITS = (COMPUTE, MEMORY, LAYER)
 _MOST_READ = 16 * MIB

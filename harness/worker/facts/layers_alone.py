@@ -14,7 +14,7 @@ from harness.worker.contracts import door
 from harness.worker.events import Events
 from harness.worker.gate import layer_activity
 from harness.worker.job import Job, Span
-from harness.worker.network.alone import layer_alone, multiplying, name_of
+from harness.worker.network.alone import PASSES_DONE, layer_alone, multiplying, name_of
 from harness.worker.network.workload import Training
 from harness.worker.place import Place
 from harness.worker.windows.windows import Clock
@@ -22,7 +22,6 @@ from harness.worker.windows.windows import Clock
 SECONDS = 6.0
 """For all of them; what a compiler takes counts, and a layer that was begun is finished."""
 WARMUP, UNTIL = Span(steps=2), Span(seconds=0.1)
-UNIT = "passes"
 
 
 def measure(
@@ -42,7 +41,7 @@ def measure(
         if clock() >= ends:
             return
         alone = layer_alone(workload, name_of(workload.name, one.site.site.path, one.passes))
-        about: Dict[str, Any] = {"kernel": one.words, "unit": UNIT}
+        about: Dict[str, Any] = {"kernel": one.words, "unit": PASSES_DONE}
         fed = feed.describe(alone, job.scale, seed=job.seed, place=place)
         try:
             activity = layer_activity.opened(examine, alone, fed)

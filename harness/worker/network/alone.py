@@ -33,6 +33,8 @@ PASSES = (FORWARD, BOTH)
 SEPARATOR = "/"
 SEPARATED = " | {} | "
 """How a pass stands in the words of what decides how long it takes."""
+PASSES_DONE = "passes"
+"""The unit of a layer's ceiling: one pass of a batch is one of it."""
 SEQUENCES = "sequences"
 """What a layer alone of a network of texts is timed by: what enters it need be no tokens."""
 _MOST_DRAWN = 1 << 30

@@ -36,6 +36,7 @@ from harness.run import session
 from harness.run.progress import Progress, SessionResult
 from harness.run.setup import survey
 from harness.run.trust import Trust
+from harness.sections.contract.gather import gather_limits
 from harness.store.outcome import Outcome
 from harness.study.study import load_study
 from harness.verdicts.ended_trial import doubt
@@ -133,9 +134,10 @@ def accounts(run: Path, drawn: int) -> Iterator[Explanation]:
     """Explain the difference between a run's two cells, then of so many sets of drawn blocks."""
     results = read_results([run])
     clean, slow = sorted(results.cells, key=lambda one: one.label)
-    yield explained(results, clean, slow)
+    evidence = gather_limits(results)
+    yield explained(results, evidence, clean, slow)
     for pair in drawn_pairs((clean, slow), drawn, seed=results.runs[0].seed):
-        yield explained(results, *pair)
+        yield explained(results, evidence, *pair)
 
 
 def verdict(told: Explanation, cause: Cause) -> tuple[bool, float | None, str]:
