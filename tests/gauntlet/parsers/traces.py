@@ -15,6 +15,7 @@ from harness.analysis.explain.cells import explained
 from harness.analysis.floors import kept_floors
 from harness.doctor import known_ceilings, known_noise
 from harness.run.turns.known_bias import KnownBias
+from harness.sections.contract.gather import gather_limits
 from harness.sections.contract.read import read_with_limits
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths
@@ -73,7 +74,8 @@ def _in(recorded: str, pattern: str, read: Callable[[RunPaths], object]) -> Pars
 
 def _explained(paths: RunPaths) -> object:
     results = analyse(Dataset([paths.root]))
-    return explanation.render(explained(results, *results.cells[:2]), "one", "other")
+    one, other = results.cells[:2]
+    return explanation.render(explained(results, gather_limits(results), one, other), "a", "b")
 
 
 def _exported(paths: RunPaths) -> object:
