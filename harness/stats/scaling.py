@@ -43,14 +43,21 @@ class SpeedUp:
         return self.efficiency > NOISE_OVER_ONE and low > self.ideal
 
 
-def speed_up(
-    before: Mapping[int, float], after: Mapping[int, float], *, baseline: int, devices: int
-) -> SpeedUp | None:
-    """Compare rates by block: those of the baseline, and those of so many devices."""
+def ratio_by_block(
+    before: Mapping[int, float], after: Mapping[int, float]
+) -> tuple[float, OrderInterval | None] | None:
+    """Compare rates by block; without an interval where fewer than two blocks have both."""
     if not before or not after or min(*before.values(), *after.values()) <= 0:
         return None
     ratios = [after[block] / before[block] for block in sorted(before.keys() & after.keys())]
     if len(ratios) > 1:
-        return SpeedUp(centre(ratios), centre_interval(ratios), devices, baseline)
-    ratio = centre(list(after.values())) / centre(list(before.values()))
-    return SpeedUp(ratio, None, devices, baseline)
+        return centre(ratios), centre_interval(ratios)
+    return centre(list(after.values())) / centre(list(before.values())), None
+
+
+def speed_up(
+    before: Mapping[int, float], after: Mapping[int, float], *, baseline: int, devices: int
+) -> SpeedUp | None:
+    """Compare rates by block: those of the baseline, and those of so many devices."""
+    found = ratio_by_block(before, after)
+    return None if found is None else SpeedUp(*found, devices, baseline)

@@ -40,8 +40,8 @@ def draw(chart: Chart, colours: Mapping[str, int], *, narrow: bool = False) -> s
         case Stacks(bars, most=most):
             said = partial(amount, chart.drawing)
             return stacks(bars, name=name, label=title, shown=said, most=most, narrow=narrow)
-        case Curves(curves, counts):
-            return lines(curves, colours, counts=counts, name=name, title=title, narrow=narrow)
+        case Curves():
+            return lines(chart.drawing, colours, name=name, title=title, narrow=narrow)
         case Rungs(steps):
             return rungs(steps, name=name, label=title, narrow=narrow)
         case Roof(ceilings, points):

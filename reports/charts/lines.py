@@ -1,11 +1,14 @@
-"""Draw efficiency over devices: a line and a band per cell, beside all and 80 % of the ideal."""
+"""Draw what grows with a count: a line and a band per cell.
+
+Efficiency stands beside all and 80 % of the ideal, other ratios beside what they begin with.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from harness.analysis.scaling.efficiency import ENOUGH
-from harness.sections.contract.blocks import Curve
+from harness.sections.contract.blocks import Curve, Curves
 from reports.charts.colours import colour_of
 from reports.charts.svg import (
     Scale,
@@ -33,37 +36,34 @@ def _path(points: list[tuple[float, float]]) -> str:
 
 
 def lines(
-    series: Sequence[Curve],
-    colours: Mapping[str, int],
-    *,
-    counts: str,
-    name: str,
-    title: str,
-    narrow: bool = False,
+    of: Curves, colours: Mapping[str, int], *, name: str, title: str, narrow: bool = False
 ) -> str:
-    """Draw shares from zero over a logarithmic axis of devices, called what ``counts`` says.
+    """Draw values from zero over a count, on a logarithmic axis where it does not begin at zero.
 
     A narrow chart names its lines below it instead of at their ends.
     """
+    series = of.curves
     named = min(_MOST_RIGHT, 8 + _LETTER * max(len(line.name) for line in series))
     width, right = (_NARROW, _BESIDE) if narrow else (_WIDTH, max(_RIGHT, named))
     points = [point for line in series for point in line.points]
     marks = sorted({point.count for point in points})
-    x = Scale(marks[0], marks[-1], _LEFT, width - right, log=True)
+    x = Scale(marks[0], marks[-1], _LEFT, width - right, log=marks[0] > 0)
     y = Scale(0.0, max(_TOPMOST, *(p.high or p.value for p in points)), _HEIGHT - _BOTTOM, _TOP)
     drawn = []
-    apart = [one for one in ticks(0.0, y.high, 6) if abs(one - ENOUGH) > _APART]
-    for value in sorted((*apart, ENOUGH)):
-        level, marked = y(value), value in (1.0, ENOUGH)
-        kind = "ideal" if marked else "grid"
+    marked = (1.0, ENOUGH) if of.are_shares else (1.0,)
+    apart = _APART if of.are_shares else 0.0
+    others = [one for one in ticks(0.0, y.high, 6) if abs(one - marked[-1]) > apart]
+    for value in sorted((*others, marked[-1])):
+        level = y(value)
+        kind = "ideal" if value in marked else "grid"
         drawn.append(element("line", class_=kind, x1=_LEFT, x2=width - right, y1=level, y2=level))
-        words = f"{100 * value:.0f} %"
+        words = f"{100 * value:.0f} %" if of.are_shares else f"{value:.3g} ×"
         drawn.append(text(_LEFT - 8, level + 4, words, text_anchor="end", class_="soft"))
     drawn += [
         text(x(count), _HEIGHT - 22, str(count), text_anchor="middle", class_="soft")
         for count in marks
     ]
-    drawn.append(text(_LEFT, _HEIGHT - 4, counts, class_="soft"))
+    drawn.append(text(_LEFT, _HEIGHT - 4, of.counts, class_="soft"))
     letters = int((width - 30) / _LETTER)
     ends: list[float] = []
     below = _HEIGHT

@@ -370,6 +370,16 @@ def test_a_difference_that_stays_unexplained_is_refused_and_none_is_not() -> Non
     assert not explain(*told, {}, seed=1).is_refused
 
 
+def test_what_did_not_happen_is_said_where_there_is_nothing_to_explain_too() -> None:
+    idle = WhatRan(contradictions=(Contradiction("2 threads", "ran 1", "the size of its pool"),))
+    alike = [timed("jax", 10.0), replace(timed("torch", 10.0), ran=idle)]
+    found = explain(*alike, {one.key: attributed(CLEAN_MS) for one in alike}, seed=1)
+    assert found.refusal.startswith("nothing to explain")
+    assert list(causes(found, "jax", "torch")) == [
+        "torch asked for 2 threads, ran 1 (the size of its pool)."
+    ]
+
+
 def test_shares_are_those_of_the_quicker_half_of_the_traced_steps() -> None:
     slow = attributed(planted(("", "host gaps"), 20.0))
     quick = attributed(CLEAN_MS)

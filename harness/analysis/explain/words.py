@@ -71,10 +71,8 @@ def causes(of: Explanation, first: str, second: str) -> Iterator[str]:
     """Give one sentence for each cause that can be told from noise, then one of what is left.
 
     Before all of them comes what was asked for and did not happen: no part of a step says it. It is
-    said of cells that are not explained, too.
+    said of cells that are not explained, too, and of those whose rates cannot be told apart.
     """
-    if of.refusal and not of.is_refused:
-        return
     for cell, name in ((of.first, first), (of.second, second)):
         told = map(str, cell.ran.contradictions)
         yield from (f"{name} {one}." for one in told if one not in of.refusal)

@@ -77,7 +77,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """A share over a count; its first point is what the others are compared with."""
+    """A value over a count; its first point is what the others are compared with."""
 
     name: str
     run: str
@@ -87,11 +87,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Curves:
-    """Efficiencies over devices, beside the ideal."""
+    """Efficiencies over devices beside the ideal, or how many times as fast as at first."""
 
     curves: tuple[Curve, ...]
     counts: str = "devices"
     """What the axis counts."""
+    are_shares: bool = True
+    """Whether 1 is all that there can be; else it is what all begin with."""
 
 
 @dataclass(frozen=True)
