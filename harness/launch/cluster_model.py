@@ -3,6 +3,7 @@
 Operations are computed at the profile's ceiling, times ``efficiency``. Messages take alpha, and
 beta a byte, around a ring (Thakur et al., Int. J. High Perform. Comput. Appl. 19, 2005), which
 ``overlap`` hides behind computing. Ranks that exchange something wait in each step for the slowest.
+Files lie on one file system that all nodes share; what is read ahead hides behind computing.
 """
 
 from __future__ import annotations
@@ -14,11 +15,18 @@ from math import ceil, log2
 from typing import TYPE_CHECKING, Any
 
 from harness import units
+from harness.data.catalogue import CONTENTS
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.worker.network.precisions import precision_of
-from harness.worker.network.workload import Collective, Nothing, Training, work_per_sample
+from harness.worker.network.workload import (
+    Collective,
+    Nothing,
+    Reading,
+    Training,
+    work_per_sample,
+)
 from harness.worker.scale import Scale
 
 if TYPE_CHECKING:
@@ -37,6 +45,9 @@ _DRAWN = 64
 SETTINGS: Mapping[str, tuple[str, str]] = {
     "latency": ("5 us", "alpha: what a message takes beside its bytes"),
     "shared_memory": ("10 GB/s", "bandwidth between ranks of one node"),
+    "device_link": ("", "bandwidth between GPUs of one node; none: through shared memory"),
+    "storage": ("", "bandwidth of the file system of all nodes; none: nothing can be read"),
+    "node_storage": ("", "what one node reads of it at most; none: all of it"),
     "efficiency": ("40 %", "share of the ceiling that training reaches"),
     "overlap": ("0 %", "share of the backward pass that exchange can hide behind"),
     "jitter": ("1 %", "spread of a rank's time from step to step"),
@@ -47,6 +58,15 @@ SETTINGS: Mapping[str, tuple[str, str]] = {
     "link_mtbf": ("", "mean time between cuts of a node's link; none: there are none"),
 }
 """Name -> default and meaning."""
+
+
+_BANDWIDTHS = ("shared_memory", "device_link", "storage", "node_storage")
+_UNMODELLED = {
+    "checkpoint_every": "the model writes no checkpoints",
+    "tier": "the model has one file system, and no tiers",
+    "memory_policy": "the model has one kind of memory",
+}
+"""Factors that change what it would say, with the reason why it does not."""
 
 
 class NoModel(Exception):
@@ -60,6 +80,9 @@ class Cluster:
     platform: Platform
     latency: float
     shared_memory: float
+    device_link: float | None
+    storage: float | None
+    node_storage: float | None
     efficiency: float
     overlap: float
     jitter: float
@@ -82,14 +105,27 @@ class Cluster:
         digest = hashlib.sha256(f"{self.platform.name}/{node}".encode()).digest()
         return int.from_bytes(digest[:8], "big") / 2**64 < self.slow_nodes
 
-    def link(self, nodes: int, each: int) -> float:
-        """Give the bytes per second that one rank sends to the next around a ring."""
-        if nodes == 1:
-            return self.shared_memory / each
+    def link(self, scale: Scale, factors: Mapping[str, Any]) -> float:
+        """Give the bytes per second that one rank sends to the next around a ring.
+
+        GPUs have links of their own, unless a cell forbids them; ranks share a node's memory.
+        """
+        if scale.nodes == 1:
+            has_peers = factors["device"] == "gpu" and factors.get("peer") is not False
+            if has_peers and self.device_link is not None:
+                return self.device_link
+            return self.shared_memory / scale.ranks_per_node
         network = self.platform.network
         if network is None or network.bandwidth is None:
             raise NoModel(f"{self.platform.name} states no network.bandwidth")
         return network.bandwidth * (network.adapters or 1)
+
+    def reads(self, scale: Scale) -> float:
+        """Give the bytes per second that one rank reads while all of a cell's do."""
+        if self.storage is None:
+            raise NoModel(f"{self.platform.name} states no launcher.settings.storage")
+        share = self.storage / scale.nodes
+        return min(share, self.node_storage or share) / scale.ranks_per_node
 
     def flops(self, scale: Scale, factors: Mapping[str, Any]) -> float:
         """Give what one rank's share of a node computes at most."""
@@ -114,6 +150,8 @@ class SimulatedStep:
     compute_s: float
     exchange_s: float
     """Of it, what does not hide behind computing."""
+    read_s: float
+    """The same of reading files."""
     together: bool
     """Whether ranks wait for each other."""
     units: Mapping[str, float]
@@ -131,29 +169,34 @@ class SimulatedStep:
                 deviation = ndtri(chance.random(shape) ** (1 / count))
                 times = self.compute_s * np.exp(cluster.jitter * deviation)
                 slowest = np.maximum(slowest, times * (1 + cluster.slow_by * is_slow))
-        exchange = self.exchange_s * np.exp(cluster.jitter * chance.standard_normal(shape))
-        found: Floats = slowest + exchange
+        rest = self.exchange_s + self.read_s
+        found: Floats = slowest + rest * np.exp(cluster.jitter * chance.standard_normal(shape))
         return found
 
     @property
     def seconds(self) -> float:
         """Give the whole."""
-        return self.compute_s + self.exchange_s
+        return self.compute_s + self.exchange_s + self.read_s
 
 
 def step(cluster: Cluster, cell: Cell, workload: Any) -> SimulatedStep:
     """Say what a step of a cell takes; raise NoModel where this model cannot."""
     factors, scale = cell.factors, cell.scale
-    unmodelled = [name for name in ("checkpoint_every", "tier") if factors.get(name) is not None]
-    if cell.content is not None or unmodelled:
-        raise NoModel("the model has no storage")
+    for name, why in _UNMODELLED.items():
+        if factors.get(name) is not None:
+            raise NoModel(why)
     if isinstance(workload, Nothing):
-        return SimulatedStep(_NOTHING_S, 0.0, together=False, units={cell.unit: 1.0})
+        return SimulatedStep(_NOTHING_S, 0.0, 0.0, together=False, units={cell.unit: 1.0})
     if isinstance(workload, Collective):
         size = factors["message_bytes"]
-        link = cluster.link(scale.nodes, scale.ranks_per_node)
+        link = cluster.link(scale, factors)
         took = _exchange_s(workload.operation, size, scale.ranks, cluster.latency, link)
-        return SimulatedStep(0.0, took, together=True, units={cell.unit: size / scale.ranks})
+        return SimulatedStep(0.0, took, 0.0, together=True, units={cell.unit: size / scale.ranks})
+    if isinstance(workload, Reading):
+        burnt = (factors["compute_ms"] or 0) / 1e3
+        samples = float(scale.batch_per_rank)
+        read = _read_s(cluster, cell, burnt)
+        return SimulatedStep(burnt, 0.0, read, together=False, units={cell.unit: samples})
     if not isinstance(workload, Training) or cell.macs is None:
         raise NoModel(f"the model knows no workload of kind '{workload.kind}'")
     operations = OPERATIONS_PER_MAC * PASSES * cell.macs * scale.batch_per_rank
@@ -163,16 +206,34 @@ def step(cluster: Cluster, cell: Cell, workload: Any) -> SimulatedStep:
     if exchanges:
         size = float(_GRADIENT_BYTES * (cell.parameters or 0))
         buckets = ceil(size / ((factors["bucket_mb"] or _BUCKET_MB) * 2**20))
-        link = cluster.link(scale.nodes, scale.ranks_per_node)
+        link = cluster.link(scale, factors)
         latency = cluster.latency * max(1, buckets)
         took = _exchange_s("all-reduce", size, scale.ranks, latency, link)
         exchange = max(0.0, took - cluster.overlap * compute * 2 / 3)
     return SimulatedStep(
         compute,
         exchange,
+        _read_s(cluster, cell, compute),
         together=exchanges,
         units={cell.unit: float(scale.batch_per_rank * work_per_sample(cell.unit, factors))},
     )
+
+
+def _read_s(cluster: Cluster, cell: Cell, beside_s: float) -> float:
+    """Give what reading a batch takes beyond the computing that it hides behind."""
+    if cell.content is None:
+        return 0.0
+    if cell.own_data is not None or cell.factors["cache"] == "warm":
+        raise NoModel("the model has neither a user's own files nor a page cache")
+    size = CONTENTS[cell.content].median_bytes * cell.scale.batch_per_rank
+    took = size / cluster.reads(cell.scale)
+    return max(0.0, took - beside_s) if _reads_ahead(cell.factors) else took
+
+
+def _reads_ahead(factors: Mapping[str, Any]) -> bool:
+    if str(factors["reader"]).startswith("async"):
+        return bool((factors["buffers"] or 1) > 1)
+    return factors["reader"] == "dataloader" or bool(factors["prefetch"])
 
 
 def _exchange_s(operation: str, size: float, ranks: int, alpha: float, rate: float) -> float:
@@ -211,4 +272,6 @@ def _read(name: str, text: str) -> float | None:
         return units.seconds(text) if text else None
     if name == "latency":
         return units.seconds(text)
-    return units.bytes_per_second(text) if name == "shared_memory" else units.fraction(text)
+    if name in _BANDWIDTHS:
+        return units.bytes_per_second(text) if text else None
+    return units.fraction(text)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import plugins
+from harness.data.catalogue import CONTENTS
 from harness.errors import UsageError
 from harness.launch.cluster_model import Cluster, NoModel, SimulatedStep, step
 from harness.launch.launchers import simulated
@@ -98,10 +99,65 @@ def test_training_computes_at_the_ceiling_and_exchanges_what_does_not_hide(tmp_p
     assert bare.exchange_s > 0 == hidden.exchange_s
 
 
-def test_storage_is_not_modelled(tmp_path):
-    reading = cell(tmp_path, TRAINING.format("true") + "\ncheckpoint_every = 10")
-    with pytest.raises(NoModel, match="no storage"):
-        told(reading)
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("checkpoint_every = 10", "writes no checkpoints"),
+        ('memory_policy = "local"', "one kind of memory"),
+    ],
+)
+def test_what_is_not_modelled_is_refused_and_not_left_out(tmp_path, more, why):
+    with pytest.raises(NoModel, match=why):
+        told(cell(tmp_path, f"{TRAINING.format('true')}\n{more}"))
+
+
+READING = """workload = "read-pictures"
+framework = "null"
+format = "raw"
+reader = "threads"
+reader_threads = 2
+cache = "cold"
+batch = 32
+nodes = {}
+prefetch = {}"""
+STORAGE = {"storage": "100 GB/s", "node_storage": "10 GB/s"}
+
+
+def test_nodes_that_read_share_what_the_file_system_gives(tmp_path):
+    size = 32 * CONTENTS["pictures"].median_bytes
+    few, many = (cell(tmp_path, READING.format(nodes, 0)) for nodes in (4, 40))
+    assert told(few, **STORAGE).seconds == pytest.approx(size / 10e9)
+    assert told(many, **STORAGE).seconds == pytest.approx(size / (100e9 / 40))
+    assert told(many, **STORAGE).units == {"samples": 32.0}
+    with pytest.raises(NoModel, match=r"no launcher\.settings\.storage"):
+        told(few)
+
+
+def test_what_is_read_ahead_hides_behind_computing(tmp_path):
+    burn = '\ncompute = "burn"\ncompute_ms = 1'
+    size = 32 * CONTENTS["pictures"].median_bytes
+    late, ahead = (cell(tmp_path, READING.format(40, depth) + burn) for depth in (0, 4))
+    assert told(late, **STORAGE).seconds == pytest.approx(1e-3 + size / 2.5e9)
+    assert told(ahead, **STORAGE).seconds == pytest.approx(size / 2.5e9)
+    few = cell(tmp_path, READING.format(4, 4) + burn)
+    assert told(few, **STORAGE).seconds == pytest.approx(1e-3)
+
+
+NODE = """workload = "all-reduce"
+framework = "torch"
+strategy = "ddp"
+device = "gpu"
+ranks_per_node = 2
+message_bytes = 1000000"""
+
+
+def test_gpus_of_a_node_use_their_own_links_unless_a_cell_forbids_it(tmp_path):
+    linked, apart = cell(tmp_path, NODE), cell(tmp_path, f"{NODE}\npeer = false")
+    by_link = 2 * (5e-6 + 500_000 / 40e9)
+    by_memory = 2 * (5e-6 + 500_000 / (10e9 / 2))
+    assert told(linked, device_link="40 GB/s").seconds == pytest.approx(by_link)
+    assert told(apart, device_link="40 GB/s").seconds == pytest.approx(by_memory)
+    assert told(linked).seconds == pytest.approx(by_memory)
 
 
 def test_a_setting_without_its_unit_is_refused(tmp_path):
@@ -145,12 +201,12 @@ def test_windows_are_cut_as_the_timed_loop_cuts_them(step_s, warmup, until):
 
     activity, heard = Steady(), Heard()
     loop.run(activity, heard, warmup=warmup, until=until, clock=lambda: activity.now)
-    one = SimulatedStep(step_s, 0.0, together=False, units={"steps": 1.0})
+    one = SimulatedStep(step_s, 0.0, 0.0, together=False, units={"steps": 1.0})
     (text,) = played(one, [0], job(warmup, until)).said
     assert [(w["phase"], w["steps"]) for w in windows(text)] == heard.said
 
 
-ONE = SimulatedStep(0.1, 0.02, together=True, units={"images": 32.0})
+ONE = SimulatedStep(0.1, 0.02, 0.0, together=True, units={"images": 32.0})
 LONG = job(Span(steps=3), Span(steps=50))
 
 

@@ -107,7 +107,7 @@ def test_what_the_model_does_not_know_is_unsupported_with_the_reason(tmp_path):
     text = STUDY.replace('"resnet50"', '"resnet50"\ncheckpoint_every = 5')
     simulated(tmp_path, text.replace('["torch", "null"]', '"torch"'))
     (one, *_) = outcomes(tmp_path)
-    assert (one.ended, one.reason) == ("unsupported", "the model has no storage.")
+    assert (one.ended, one.reason) == ("unsupported", "the model writes no checkpoints.")
 
 
 def test_resuming_plays_only_what_is_missing(tmp_path):
