@@ -35,12 +35,15 @@ test-engines: setup
 	@BAKEOFF_REQUIRE_ENGINES=1 $(BIN)/python -m pytest -m engine
 
 # Every paper's study at smoke size: here, with storage tiers that are held back; and those about nodes
-# on pretended ones under Slurm, bare and in an image. `docs/papers.md` has what came out.
+# on pretended ones under Slurm, bare and in an image; at paper size what a model can play of them.
+# `docs/papers.md` has what came out.
 papers: setup
 	@$(BIN)/python -m tests.papers
 	@$(BIN)/python -m tests.engines.papers wang2018 --containers
 	@$(BIN)/python -m tests.engines.papers shams2017 --containers
 	@$(BIN)/python -m tests.engines.papers bae2019
+	@$(BIN)/python -m tests.engines.papers lee2021
+	@$(BIN)/python -m tests.papers.played_runs
 
 check: setup
 	@$(BIN)/ruff format --check .

@@ -29,6 +29,7 @@ from harness.study.claims import CLAIMS, PAPERS
 from harness.study.finding import FindingTable
 from harness.study.study import Study, load_study, study_files
 from reports.exports.finding_cells import finding_cells
+from reports.exports.unseen_machines import unseen_machines
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, ANSWERS = DOCS / "papers.md", DOCS / "papers.json"
@@ -112,6 +113,8 @@ def answers(directory: Path) -> Iterator[Recorded]:
         answer = found.answer
         if answer.text == NO_CELL and record.is_narrowed:
             continue  # it was not asked for, which says nothing of the size
+        if answer.value is None and run.is_simulated:
+            continue  # what a model does not know says nothing of the machine
         yield Recorded(
             record.study,
             found.claim,
@@ -130,6 +133,8 @@ def answers(directory: Path) -> Iterator[Recorded]:
 
 def _machine(results: Results, run: RunInfo) -> str:
     words = machine_in_words(results, run)
+    if run.is_simulated:
+        words = f"{run.platform.get('title')}: {words}"
     if began := began_on(run):
         words += f", started on {began}"
     tiers = run.platform.get("storage") or {}
@@ -185,6 +190,7 @@ def text(entered: Sequence[Recorded]) -> str:
         for claim in (one for one in CLAIMS if one.startswith(f"{paper}/")):
             parts += by_claim[claim]
         parts.append("")
+    parts += unseen_machines()
     if machines:
         parts += ["## Machines", ""]
         parts += [f"{number}. {words}." for number, words in enumerate(machines, 1)]

@@ -72,6 +72,19 @@ def test_words_name_the_best_and_what_the_most_brings() -> None:
     assert in_words(slower[0]).startswith("fastest with 1 reader thread; 0.8")
 
 
+def test_what_blocks_cannot_tell_is_not_said() -> None:
+    cells = _read({1: 1.0, 2: 1.0, 4: 1.0}, decode=True)
+    for number, one in enumerate(cells):
+        trials = tuple(
+            dataclasses.replace(t, rate=(t.rate or 0.0) * (1 + 0.05 * number * (-1) ** t.block))
+            for t in one.trials
+        )
+        cells[number] = dataclasses.replace(one, trials=trials)
+    (line,) = growths(_results(*cells))
+    told = "no difference can be told from 1 reader thread to 4 reader threads"
+    assert in_words(line) == told
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

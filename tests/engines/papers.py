@@ -32,6 +32,7 @@ from tests.engines.slurm import Slurm
 
 ENVIRONMENTS = {
     "bae2019": ("null[lmdb]", "torch"),
+    "lee2021": ("torch",),
     "shams2017": ("torch", "tensorflow"),
     "wang2018": ("torch", "tensorflow", "torch@horovod", "tensorflow@horovod"),
 }

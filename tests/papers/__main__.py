@@ -30,6 +30,7 @@ READS_LMDB, READS_PICTURES = "null[lmdb]", "torch[pillow]"
 ENVIRONMENTS = ("torch", READS_PICTURES, "tensorflow", "mpi", READS_LMDB)
 HELD_BACK = {
     "hdd": ("hdd", 'roles = ["data", "checkpoint"]'),
+    "ssd": ("ssd", 'roles = ["data", "checkpoint"]'),
     "optane": ("optane", 'roles = ["data", "checkpoint", "fast"]'),
     "lustre": ("lustre", 'roles = ["data"]'),
     "burst-buffer": ("optane", 'roles = ["data"]'),

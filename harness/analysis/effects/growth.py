@@ -35,6 +35,11 @@ class Level:
     interval: Interval | None
     """None of the least itself, and where fewer than two blocks have both."""
 
+    @property
+    def is_told(self) -> bool:
+        """Whether it differs from the least by more than blocks do; of one block who knows."""
+        return self.interval is None or not self.interval.low <= 1 <= self.interval.high
+
 
 @dataclass(frozen=True)
 class Growth:
@@ -109,6 +114,8 @@ def in_words(line: Growth) -> str:
     """Say what the most of a factor brings, and where less of it brought more."""
     best, most = line.best, line.levels[-1]
     least = _words(line, line.first)
+    if not any(one.is_told for one in line.levels[1:]):
+        return f"no difference can be told from {least} to {_words(line, most)}"
     if best is line.first:
         return f"fastest with {least}; {_times(most)} as fast with {_words(line, most)}"
     told = f"{_times(best)} as fast with {_words(line, best)} as with {least}"
