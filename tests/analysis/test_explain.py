@@ -370,6 +370,20 @@ def test_a_difference_that_stays_unexplained_is_refused_and_none_is_not() -> Non
     assert not explain(*told, {}, seed=1).is_refused
 
 
+def test_what_took_less_is_said_where_parts_add_up_to_more_than_all() -> None:
+    quicker = {**planted(("conv1", "forward"), 6.0), ("conv1", "backward"): 2.0}
+    (told,) = (one for one in causes(explained(quicker), "jax", "torch") if "made up" in one)
+    found = re.fullmatch(
+        r"(\d+) % of it is made up for by what took less, most by conv1, backward\.", told
+    )
+    assert found is not None
+    assert 85 <= int(found[1]) <= 115  # 3 of 3 ms
+    assert not any(
+        "made up for" in one
+        for one in causes(explained(planted(("conv1", "forward"), 6.0)), "jax", "torch")
+    )
+
+
 def test_what_did_not_happen_is_said_where_there_is_nothing_to_explain_too() -> None:
     idle = WhatRan(contradictions=(Contradiction("2 threads", "ran 1", "the size of its pool"),))
     alike = [timed("jax", 10.0), replace(timed("torch", 10.0), ran=idle)]

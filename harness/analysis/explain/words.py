@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from harness.analysis import numbers
 from harness.analysis.explain.explanation import SMALLER, Explanation, Term
 from harness.analysis.explain.hardware import hardware
+from harness.analysis.explain.step_shares import UNEXPLAINED
 from harness.store.record_readers.attribution import Operation
 from harness.units import counted
 from harness.verdicts.results import Interval
 
+_MUCH = 0.1
+"""Of a difference, as much as may not go unsaid: the parts above would add up to more than all."""
 _NAMED = 2
 """Kinds of operations that are named of a part."""
 _MILLISECONDS = 1e3
@@ -83,10 +86,21 @@ def causes(of: Explanation, first: str, second: str) -> Iterator[str]:
         yield _cause(of, term, first, second)
     if not found:
         yield "No single part of the difference can be told from noise."
+    yield from _offset(of)
     unexplained = of.unexplained
     if unexplained is not None:
         part = numbers.share(abs(unexplained.difference_s / of.difference_s))
         yield f"{part} of the difference is unexplained: it carries no layer's mark."
+
+
+def _offset(of: Explanation) -> Iterator[str]:
+    """Say what took less and so makes up for a part of the difference, where that is much of it."""
+    parts = [one for one in of.terms if one.key != UNEXPLAINED]
+    less = [one for one in parts if one.difference_s * of.difference_s < 0]
+    share = sum(one.difference_s for one in less) / of.difference_s
+    if -share >= _MUCH:
+        most = part_name(max(less, key=lambda one: abs(one.difference_s)))
+        yield f"{-share * 100:.0f} % of it is made up for by what took less, most by {most}."
 
 
 def beside(of: Explanation, first: str, second: str) -> Iterator[str]:
