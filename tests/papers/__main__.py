@@ -2,8 +2,8 @@
 
     python -m tests.papers [STUDY …] [--to FOLDER] [words for `bakeoff run`]
 
-Storage tiers are loop devices held back to a quarter of what the paper's devices read
-(tests/storage/throttles.toml), and a folder in memory; containers are bubblewrap's, of this
+Storage tiers are loop devices held back to a quarter of what the paper's devices read, and to
+requests a second that are ours (tests/storage/throttles.toml), and a folder in memory; containers are bubblewrap's, of this
 machine's own files; two processes that speak MPI are started by an mpirun. What needs two nodes
 runs on pretended hosts: ``python -m tests.engines.papers``.
 """
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from harness.environments.worker_python import resolve
 from harness.platform.platform import load_platform
-from tests.storage.slow_tier import missing, slow_tier
+from tests.storage.slow_tier import limits, missing, slow_tier
 
 STUDIES = ("shams2017", "wang2018", "chien2018", "chien2018-checkpoints", "bae2019", "lee2021")
 READS_LMDB, READS_PICTURES = "null[lmdb]", "torch[pillow]"
@@ -51,7 +51,7 @@ roles = ["data"]
 TIER = """\
 [storage.{0}]
 path = "{1}"
-kind = "a loop device held back to a quarter of {2}"
+kind = "a loop device held back to {2}"
 {3}
 """
 BOX = """\
@@ -87,7 +87,7 @@ def main() -> int:
         text = HEAD.format(folder, memory)
         for tier, (kind, roles) in HELD_BACK.items() if not why else ():
             made = stack.enter_context(slow_tier(kind, beneath=folder))
-            text += TIER.format(tier, made.folder, kind, roles)
+            text += TIER.format(tier, made.folder, limits(kind), roles)
             made.enter()
         local = load_platform("local")
         for name in (READS_LMDB, READS_PICTURES):

@@ -48,6 +48,15 @@ def missing() -> str | None:
     return None if Path("/dev/loop-control").exists() else "there are no loop devices"
 
 
+def limits(kind: str) -> str:
+    """Say what a kind is held back to: its ratios are those of these figures, not of a device."""
+    figures = tomllib.loads(FIGURES.read_text("utf-8"))[kind]
+    return (
+        f"{figures['bytes_per_s'] / 1e6:.0f} MB/s and {figures['requests_per_s']:,} requests/s each "
+        f"way, for {kind}"
+    )
+
+
 @contextmanager
 def slow_tier(kind: str, *, size: str = "1G", beneath: Path | None = None) -> Iterator[SlowTier]:
     """Make a tier of a kind in throttles.toml, and take it away whatever happens."""
