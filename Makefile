@@ -38,12 +38,9 @@ test-engines: setup
 # on pretended ones under Slurm, bare and in an image; at paper size what a model can play of them.
 # `docs/papers.md` has what came out.
 papers: setup
-	@$(BIN)/python -m tests.papers
-	@$(BIN)/python -m tests.engines.papers wang2018 --containers
-	@$(BIN)/python -m tests.engines.papers shams2017 --containers
-	@$(BIN)/python -m tests.engines.papers bae2019
-	@$(BIN)/python -m tests.engines.papers lee2021
-	@$(BIN)/python -m tests.papers.played_runs
+	@failed=0; for part in "papers" "engines.papers wang2018 --containers" \
+	    "engines.papers shams2017 --containers" "engines.papers bae2019" "engines.papers lee2021" \
+	    "papers.played_runs"; do $(BIN)/python -m tests.$$part || failed=1; done; exit $$failed
 
 check: setup
 	@$(BIN)/ruff format --check .

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, log2
+from math import ceil, inf, log2
 from typing import TYPE_CHECKING, Any
 
 from harness import units
@@ -106,19 +106,24 @@ class Cluster:
         return int.from_bytes(digest[:8], "big") / 2**64 < self.slow_nodes
 
     def link(self, scale: Scale, factors: Mapping[str, Any]) -> float:
-        """Give the bytes per second that one rank sends to the next around a ring.
+        """Give the bytes per second of the slowest link of a ring of all ranks.
 
-        GPUs have links of their own, unless a cell forbids them; ranks share a node's memory.
+        GPUs have links of their own, unless a cell forbids them; ranks share a node's memory. What
+        leaves a node takes an adapter for each of its ranks, as far as there are any.
         """
+        inside = self._link_inside(scale, factors) if scale.ranks_per_node > 1 else inf
         if scale.nodes == 1:
-            has_peers = factors["device"] == "gpu" and factors.get("peer") is not False
-            if has_peers and self.device_link is not None:
-                return self.device_link
-            return self.shared_memory / scale.ranks_per_node
+            return inside
         network = self.platform.network
         if network is None or network.bandwidth is None:
             raise NoModel(f"{self.platform.name} states no network.bandwidth")
-        return network.bandwidth * (network.adapters or 1)
+        return min(inside, network.bandwidth * min(network.adapters or 1, scale.ranks_per_node))
+
+    def _link_inside(self, scale: Scale, factors: Mapping[str, Any]) -> float:
+        has_peers = factors["device"] == "gpu" and factors.get("peer") is not False
+        if has_peers and self.device_link is not None:
+            return self.device_link
+        return self.shared_memory / scale.ranks_per_node
 
     def reads(self, scale: Scale) -> float:
         """Give the bytes per second that one rank reads while all of a cell's do."""
@@ -185,6 +190,8 @@ def step(cluster: Cluster, cell: Cell, workload: Any) -> SimulatedStep:
     for name, why in _UNMODELLED.items():
         if factors.get(name) is not None:
             raise NoModel(why)
+    if cell.strategy == "parameter-server":
+        raise NoModel("the model exchanges around a ring, and has no servers of parameters")
     if isinstance(workload, Nothing):
         return SimulatedStep(_NOTHING_S, 0.0, 0.0, together=False, units={cell.unit: 1.0})
     if isinstance(workload, Collective):

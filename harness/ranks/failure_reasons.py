@@ -23,8 +23,9 @@ AGENT_LOST = (
 )
 _AGAIN = "`bakeoff resume` runs it again."
 
-_MEMORY_WORDS = re.compile(
-    r"^.*(CUDA out of memory|OutOfMemoryError|RESOURCE_EXHAUSTED|std::bad_alloc|MemoryError\b"
+_MEMORY_WORDS = re.compile(  # TensorFlow calls a full disk an exhausted resource as well
+    r"^(?!.*No space left on device).*"
+    r"(CUDA out of memory|OutOfMemoryError|RESOURCE_EXHAUSTED|std::bad_alloc|MemoryError\b"
     r"|DefaultCPUAllocator: (?:can't|not enough)|[Cc]annot allocate memory|Out of memory"
     r"|failed to allocate|CUDA_ERROR_OUT_OF_MEMORY|out of memory on device).*$",
     re.MULTILINE,

@@ -52,7 +52,7 @@ class Checker:
             self._exclude(table, (*at, "exclude", index))
         for index, table in _tables(data.get("finding")):
             for side in ("of", "over"):
-                self.factors(table.get(side), (*at, "finding", index, side), lists=False)
+                self.factors(table.get(side), (*at, "finding", index, side), lists=True)
         defaults = data.get("defaults")
         if isinstance(defaults, dict):
             self._defaults(defaults, (*at, "defaults"))

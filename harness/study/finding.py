@@ -43,9 +43,11 @@ class FindingTable(Table):
     measure: Measured = "rate"
     """What is compared; each word is explained in docs/studies.md."""
     of: dict[str, Any] = Field(min_length=1)
-    """The cell in question, by factors; of several the fastest."""
+    """The cell in question, by factors, of which a list names several values."""
     over: dict[str, Any] | None = None
     """The cell that it is held against; absent: its own figure is given."""
+    stand_in: str = ""
+    """What its cells are, where they only stand for what the claim is of."""
 
 
 def check_claims(

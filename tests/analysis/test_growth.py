@@ -72,6 +72,12 @@ def test_words_name_the_best_and_what_the_most_brings() -> None:
     assert in_words(slower[0]).startswith("fastest with 1 reader thread; 0.8")
 
 
+def test_too_few_blocks_are_named_beside_what_they_measured() -> None:
+    cells = [dataclasses.replace(one, trials=one.trials[:2]) for one in _read(DECODED, decode=True)]
+    (line,) = growths(_results(*cells))
+    assert in_words(line).endswith("as with 1 reader thread, by 2 blocks: too few to be sure")
+
+
 def test_what_blocks_cannot_tell_is_not_said() -> None:
     cells = _read({1: 1.0, 2: 1.0, 4: 1.0}, decode=True)
     for number, one in enumerate(cells):

@@ -9,12 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from harness.analysis.finding_cells import differing
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.study.claims import CLAIMS, PAPERS
+from harness.study.factors import OF_INPUT
 from harness.study.study import Study, built_study, load_study
-from reports.exports import papers_page
+from reports.exports import paper_answers, papers_page
 from tests.runs import RecordedCell, Recording, write_run
+
+FOLLOWS = frozenset({"strategy", "buffers", "samples"})
+"""What several ranks need; buffers of a reader that has none; more samples for more nodes."""
+
+
+def _labels(found: object) -> str:
+    several = found if isinstance(found, tuple) else (found,)
+    return "    " + " / ".join(one.label for one in several)
 
 
 def test_every_claim_of_the_papers_has_a_finding_with_cells() -> None:
@@ -48,8 +58,35 @@ def test_a_finding_names_cells_that_some_size_contains(study: Study) -> None:
     assert [one for one, times in asked.items() if times > 1] == []
 
 
+@pytest.mark.parametrize("size", papers_page.SIZES)
+@pytest.mark.parametrize("study", papers_page.studies(), ids=lambda study: study.name)
+def test_a_finding_means_one_cell_or_pair_at_each_size(study: Study, size: str) -> None:
+    """Where several are as good, the fastest would stand for them: a choice that nobody made."""
+    plan = make_plan(load_study(study.path, size=size), load_platform(papers_page.ALL_THERE))
+    for finding in study.findings:
+        found = papers_page.candidates(plan, finding)
+        assert len(found) <= 1, f"{finding.question}\n" + "\n".join(map(_labels, found))
+
+
+@pytest.mark.parametrize("size", papers_page.SIZES)
+@pytest.mark.parametrize("study", papers_page.studies(), ids=lambda study: study.name)
+def test_two_cells_of_a_finding_differ_in_what_it_names(study: Study, size: str) -> None:
+    plan = make_plan(load_study(study.path, size=size), load_platform(papers_page.ALL_THERE))
+    strange = {}
+    for finding in study.findings:
+        for one, other in papers_page.candidates(plan, finding) if finding.over else ():
+            named = {*finding.of, *(finding.over or ())} | FOLLOWS
+            named |= set(OF_INPUT) if "input" in named else set()
+            more = differing(one, other) - named
+            if one.workload != other.workload and "workload" not in named:
+                more.add("workload")
+            if more:
+                strange[finding.question] = (sorted(more), one.label, other.label)
+    assert strange == {}
+
+
 def test_the_page_of_claims_is_current() -> None:
-    assert papers_page.text(papers_page.recorded()) == papers_page.PAGE.read_text("utf-8"), (
+    assert papers_page.text(paper_answers.recorded()) == papers_page.PAGE.read_text("utf-8"), (
         "write it anew: python -m reports.exports.papers_page"
     )
 
@@ -60,7 +97,7 @@ def test_what_was_entered_answers_findings_that_there_are() -> None:
         for study in papers_page.studies()
         for finding in study.findings
     }
-    entered = papers_page.recorded()
+    entered = paper_answers.recorded()
     strange = [
         one for one in entered if (one.study, one.claim, one.question, one.measure) not in there
     ]
@@ -70,7 +107,7 @@ def test_what_was_entered_answers_findings_that_there_are() -> None:
 
 def test_answers_are_of_cells_that_their_studies_still_have() -> None:
     """A study may be cut after it was run: then its answers are of something else."""
-    entered = [one for one in papers_page.recorded() if one.cells]
+    entered = [one for one in paper_answers.recorded() if one.cells]
     machine = load_platform(papers_page.ALL_THERE)
     paths = {study.name: study.path for study in papers_page.studies()}
     there = {
@@ -82,15 +119,15 @@ def test_answers_are_of_cells_that_their_studies_still_have() -> None:
 
 
 def test_a_machine_is_told_as_more_than_a_count_of_nodes() -> None:
-    machines = {one.machine for one in papers_page.recorded() if one.value is not None}
-    assert [one for one in machines if "core" not in one] == []
+    machines = {one.machine for one in paper_answers.recorded() if one.value is not None}
+    assert [one for one in machines if "core" not in one and " × " not in one] == []
 
 
 def test_a_size_without_the_cell_names_those_that_have_it() -> None:
-    page = papers_page.text(papers_page.recorded())
+    page = papers_page.text(paper_answers.recorded())
     assert "has no counted trial of it" not in page
     (row,) = (one for one in page.splitlines() if "How much faster does CosmoFlow train" in one)
-    assert "smoke: not measured: this size has no such cell; of size paper there is one" in row
+    assert "smoke: not measured: this size has no such cell; of size node and paper" in row
 
 
 def test_a_cell_without_peers_needs_devices_that_have_another_way() -> None:
@@ -110,30 +147,32 @@ def test_a_cell_without_peers_needs_devices_that_have_another_way() -> None:
 
 def test_an_undisturbed_answer_is_not_replaced_by_one_beside_other_work() -> None:
     alone = next(
-        one for one in papers_page.recorded() if one.value is not None and not one.beside_other_work
+        one
+        for one in paper_answers.recorded()
+        if one.value is not None and not one.beside_other_work
     )
     disturbed = replace(alone, value=9.0, beside_other_work=True)
     silent = replace(alone, value=None)
-    assert papers_page.merged([alone], [disturbed]) == (alone,)
-    assert papers_page.merged([disturbed], [alone]) == (alone,)
-    assert papers_page.merged([disturbed], [silent]) == (disturbed,)
+    assert paper_answers.merged([alone], [disturbed]) == (alone,)
+    assert paper_answers.merged([disturbed], [alone]) == (alone,)
+    assert paper_answers.merged([disturbed], [silent]) == (disturbed,)
 
 
 def test_a_run_of_some_cells_says_nothing_of_what_it_was_not_asked(tmp_path: Path) -> None:
     asked = '[[finding]]\nquestion = "{0}?"\npaper = "!"\nof = {{ framework = "{0}" }}\n'
     run = write_run(tmp_path, [RecordedCell()], Recording())
     (run / "study.toml").write_text(asked.format("torch") + asked.format("jax"), "utf-8")
-    told = {one.question: one.answer for one in papers_page.answers(run)}
+    told = {one.question: one.answer for one in paper_answers.answers(run)}
     assert told["jax?"] == "not measured: this run has no such cell"
     plan = json.loads((run / "plan.json").read_text("utf-8"))
     plan["study"]["only"] = ["framework=torch"]
     (run / "plan.json").write_text(json.dumps(plan), "utf-8")
-    assert [one.question for one in papers_page.answers(run)] == ["torch?"]
+    assert [one.question for one in paper_answers.answers(run)] == ["torch?"]
 
 
 def test_more_than_linear_is_no_answer() -> None:
-    plain = replace(papers_page.recorded()[0], measure="efficiency", value=0.9, answer="0.9")
+    plain = replace(paper_answers.recorded()[0], measure="efficiency", value=0.9, answer="0.9")
     above = replace(plain, value=9.0, answer="9.0 of linear")
-    assert papers_page.merged([above], [plain]) == (plain,)
-    assert papers_page.merged([plain], [above]) == (plain,)
+    assert paper_answers.merged([above], [plain]) == (plain,)
+    assert paper_answers.merged([plain], [above]) == (plain,)
     assert not above.is_measured

@@ -34,7 +34,7 @@ _OTHERWISE = {
     "harness/store/paths/birth": "numbers that the kernel puts into our memory",
     "harness/store/sql/queries": "texts in rows; what is no JSON is shown as it is",
     "harness/study/recorded_variables": "files of installed frameworks; a wrong one says nothing",
-    "reports/exports/papers_page": "our own file",
+    "reports/exports/paper_answers": "our own file",
     "harness/worker/adapters/caffe/subject": "tensors that the host lays out for its rank",
     "harness/worker/adapters/singa/subject": "tensors that the host lays out for its rank",
     "harness/worker/adapters/tensorflow/strategies/servers": "a variable that the host sets",

@@ -160,6 +160,21 @@ def test_gpus_of_a_node_use_their_own_links_unless_a_cell_forbids_it(tmp_path):
     assert told(linked).seconds == pytest.approx(by_memory)
 
 
+def test_a_ring_is_as_fast_as_its_slowest_link_and_takes_an_adapter_a_rank(tmp_path):
+    wide = NODE.replace("message_bytes", "nodes = 2\nmessage_bytes")
+    one, two = (cell(tmp_path, wide.replace("node = 2\nn", f"node = {each}\nn")) for each in (1, 2))
+    assert told(one, device_link="40 GB/s").seconds == pytest.approx(2 * (5e-6 + 500_000 / 12.5e9))
+    quick, slow = (told(two, device_link=link).seconds for link in ("40 GB/s", "3 GB/s"))
+    assert quick == pytest.approx(6 * (5e-6 + 250_000 / 12.5e9))  # one adapter for both
+    assert slow == pytest.approx(6 * (5e-6 + 250_000 / 3e9))
+
+
+def test_servers_of_parameters_are_no_ring(tmp_path):
+    served = TRAINING.format("true").replace('"torch"', '"tensorflow"')
+    with pytest.raises(NoModel, match="no servers of parameters"):
+        told(cell(tmp_path, served.replace('"ddp"', '"parameter-server"')))
+
+
 def test_a_setting_without_its_unit_is_refused(tmp_path):
     text = 'title = "x"\n[launcher]\nname = "simulated"\nsettings = { latency = "5" }\n'
     (tmp_path / "made.toml").write_text(text)

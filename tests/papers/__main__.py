@@ -3,9 +3,9 @@
     python -m tests.papers [STUDY …] [--to FOLDER] [words for `bakeoff run`]
 
 Storage tiers are loop devices held back to a quarter of what the paper's devices read, and to
-requests a second that are ours (tests/storage/throttles.toml), and a folder in memory; containers are bubblewrap's, of this
-machine's own files; two processes that speak MPI are started by an mpirun. What needs two nodes
-runs on pretended hosts: ``python -m tests.engines.papers``.
+requests a second that are ours (tests/storage/throttles.toml), and a folder in memory; containers
+are bubblewrap's, of this machine's own files; two processes that speak MPI are started by an
+mpirun. What needs two nodes runs on pretended hosts: ``python -m tests.engines.papers``.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ HELD_BACK = {
     "burst-buffer": ("optane", 'roles = ["data"]'),
 }
 """The tiers of the studies, and as what each is held back."""
+SIZE = "4G"
+"""Of each: AlexNet's checkpoints take 700 MB, and the last five are kept."""
 HEAD = """\
 title = "This machine, with tiers that are held back"
 extends = "local"
@@ -86,7 +88,7 @@ def main() -> int:
         memory = stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm"))
         text = HEAD.format(folder, memory)
         for tier, (kind, roles) in HELD_BACK.items() if not why else ():
-            made = stack.enter_context(slow_tier(kind, beneath=folder))
+            made = stack.enter_context(slow_tier(kind, size=SIZE, beneath=folder))
             text += TIER.format(tier, made.folder, limits(kind), roles)
             made.enter()
         local = load_platform("local")

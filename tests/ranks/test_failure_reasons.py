@@ -71,6 +71,13 @@ def test_frameworks_say_that_memory_is_gone_each_in_its_way(words):
     assert judged.ended == "out-of-memory"
 
 
+def test_a_full_disk_is_not_memory_that_is_gone():
+    words = "OP_REQUIRES failed at save_op.cc:141 : RESOURCE_EXHAUSTED: /t; No space left on device"
+    said = RankTail(phase="measure", failed_kind="error", failed_message="Full", stderr=words)
+    judged = judge(end(rank(exit_code=1)), {0: said}, trial=TRIAL, timeout_s=60)
+    assert judged.ended == "failed"
+
+
 @pytest.mark.parametrize(
     ("oom_kills", "words", "advice"),
     [

@@ -51,10 +51,8 @@ def missing() -> str | None:
 def limits(kind: str) -> str:
     """Say what a kind is held back to: its ratios are those of these figures, not of a device."""
     figures = tomllib.loads(FIGURES.read_text("utf-8"))[kind]
-    return (
-        f"{figures['bytes_per_s'] / 1e6:.0f} MB/s and {figures['requests_per_s']:,} requests/s each "
-        f"way, for {kind}"
-    )
+    rate, requests = figures["bytes_per_s"] / 1e6, figures["requests_per_s"]
+    return f"{rate:.0f} MB/s and {requests:,} requests/s each way, for {kind}"
 
 
 @contextmanager

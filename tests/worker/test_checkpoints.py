@@ -147,8 +147,19 @@ def test_a_file_that_changes_on_the_fast_tier_never_becomes_durable(
     assert checkpoint_files.complete(str(tmp_path / "slow")) == []
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+        RuntimeError("RESOURCE_EXHAUSTED: /tier/step; No space left on device"),
+    ],
+    ids=["the system's", "a framework's"],
+)
 def test_a_full_disk_is_named_and_spoils_nothing_that_was_whole(
-    state: PlainState, made: Callable[..., Series], monkeypatch: pytest.MonkeyPatch
+    state: PlainState,
+    made: Callable[..., Series],
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Exception,
 ) -> None:
     one = made(through=True)
     state.step()
@@ -156,7 +167,7 @@ def test_a_full_disk_is_named_and_spoils_nothing_that_was_whole(
     one.finish()
 
     def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise fault
 
     monkeypatch.setattr(background, "_copy", full)
     state.step()

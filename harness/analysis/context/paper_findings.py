@@ -1,9 +1,8 @@
 """Compare the findings of papers that a study names with what its run measured.
 
 A rate of one cell is the geometric mean of its counted trials, another quantity their median; of
-two cells, it is taken of both trials of the same block. Where several cells are meant, the
-one of which least else is said stands for them, and of such the fastest; of two cells, those that
-differ least in what was not asked.
+two cells, it is taken of both trials of the same block. Which cells answer says
+``finding_cells.py``; of several that are as good, the fastest.
 """
 
 from __future__ import annotations
@@ -23,11 +22,12 @@ from harness.analysis.context.finding_measures import (
     FindingMeasure,
 )
 from harness.analysis.evidence import Questions
+from harness.analysis.finding_cells import alone, is_taken, pairs, said
 from harness.analysis.results import Results
 from harness.stats import estimate
 from harness.stats.scaling import NOISE_OVER_ONE
 from harness.store.records import RunInfo
-from harness.study.matrix import Selection, selectable, selection
+from harness.study.matrix import selection
 from harness.verdicts.results import CellResult, TrialResult
 
 NO_CELL = "not measured: this run has no such cell"
@@ -95,9 +95,11 @@ def findings(results: Results, questions: Questions) -> tuple[PaperFinding, ...]
 def _answer(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> Answer:
     cells = [one for one in results.cells if one.run == run.name and not one.refusal]
     wanted, other = selection(asked["of"]), asked.get("over")
-    of, over = _cell(cells, wanted), None
+    counted = [one for one in cells if _counted(one)]  # the fastest first
+    of: CellResult | None = next(iter(alone(counted, wanted)), None)
+    over: CellResult | None = None
     if other is not None:
-        of, over = _pair(cells, wanted, selection(other))
+        of, over = next(iter(pairs(counted, wanted, selection(other))), (None, None))
     if of is None or (over is None and other is not None):
         return Answer(_missing(results, run, asked))
     told = _told_of(results, MEASURES[asked.get("measure", "rate")], cells, of, over)
@@ -156,16 +158,16 @@ def _missing(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
     sides = [selection(asked[side]) for side in ("of", "over") if asked.get(side) is not None]
     cells = [one for one in results.cells if one.run == run.name]
     lacking = [
-        which for which in sides if not any(_counted(one) and _is(one, which) for one in cells)
+        which for which in sides if not any(_counted(one) and is_taken(one, which) for one in cells)
     ]
     wanted = lacking or sides
-    found = [one for one in cells if any(_is(one, which) for which in wanted)]
+    found = [one for one in cells if any(is_taken(one, which) for which in wanted)]
     named = {one.key: results.names[one.run, one.key] for one in found}
     wrong = [f"{named[one.key]} is not ranked, {one.refusal}" for one in found if one.refusal]
     if not wrong and not lacking:
         wrong = [f"nothing compares with {one}" for one in named.values()]
     if not wrong and (failed := [one for one in found if not _counted(one)]):
-        wrong = [_no_number(min(failed, key=_said), named)]
+        wrong = [_no_number(min(failed, key=said), named)]
     if not wrong and len(results.runs) == 1:
         wrong = [
             one.why for one in results.holes if any(which.takes(one.factors) for which in wanted)
@@ -179,49 +181,6 @@ def _no_number(cell: CellResult, named: Mapping[str, str]) -> str:
         return f"{named[cell.key]} was not run"
     told, _, _ = failures.why(failures.telling_trial(cell)).partition(" Log: ")
     return " ".join(told.split())
-
-
-def _cell(cells: Sequence[CellResult], wanted: Selection) -> CellResult | None:
-    """Find the cell with these factors that has a counted trial; cells come fastest first."""
-    found = [cell for cell in cells if _is(cell, wanted) and _counted(cell)]
-    return min(found, key=_said, default=None)
-
-
-def _pair(
-    cells: Sequence[CellResult], wanted: Selection, over: Selection
-) -> tuple[CellResult | None, CellResult | None]:
-    """Find the two comparable cells that differ least in factors that are not asked of both.
-
-    What only one of the two is asked to be, the other had better be too. A study's all-reduces may
-    have the factors that are asked of what trains: only cells of one unit compare, and those of one
-    task come first.
-    """
-    asked = wanted.wanted.keys() & over.wanted.keys()
-    pairs = [
-        (one, other)
-        for one in cells
-        if _is(one, wanted) and _counted(one)
-        for other in cells
-        if other is not one and _is(other, over) and _counted(other) and one.unit == other.unit
-    ]
-
-    def apart(pair: tuple[CellResult, CellResult]) -> tuple[int, int, bool]:
-        one, other = pair
-        names = {*one.factors, *other.factors} - asked
-        differ = sum(one.factors.get(name) != other.factors.get(name) for name in names)
-        boxed = bool(one.factors.get("container"))
-        return (one.task != other.task) + differ, _said(one) + _said(other), boxed
-
-    return min(pairs, key=apart, default=(None, None))
-
-
-def _is(cell: CellResult, wanted: Selection) -> bool:
-    factors = {**cell.factors, "strategy": cell.strategy}
-    return wanted.takes(selectable(cell.workload, cell.framework, factors, cell.options))
-
-
-def _said(cell: CellResult) -> int:
-    return sum(value is not None for value in cell.factors.values())
 
 
 def _counted(cell: CellResult) -> list[TrialResult]:

@@ -10,8 +10,10 @@ from harness.analysis.blocks.paired_blocks import rates_beside, rates_by_block
 from harness.analysis.cell_names import factor_words, name_of
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
+from harness.stats.answers import FEWEST_BLOCKS
 from harness.stats.scaling import ratio_by_block
 from harness.study.factors import FACTORS
+from harness.units import counted
 from harness.verdicts.results import CellResult, Interval
 from harness.worker.scale import FACTORS as OF_SCALE
 
@@ -34,11 +36,13 @@ class Level:
     ratio: float
     interval: Interval | None
     """None of the least itself, and where fewer than two blocks have both."""
+    blocks: int
+    """So many have both."""
 
     @property
     def is_told(self) -> bool:
-        """Whether it differs from the least by more than blocks do; of one block who knows."""
-        return self.interval is None or not self.interval.low <= 1 <= self.interval.high
+        """Whether it differs from the least by more than blocks do."""
+        return self.interval is not None and not self.interval.low <= 1 <= self.interval.high
 
 
 @dataclass(frozen=True)
@@ -100,26 +104,31 @@ def _levels(cells: Sequence[CellResult], factor: str) -> Iterator[Level]:
     for cell in cells:
         count = int(cell.factors[factor])
         if cell is base:
-            yield Level(count, cell, 1.0, None)
-        elif found := ratio_by_block(rates_by_block(base), rates_beside(cell, base)):
+            yield Level(count, cell, 1.0, None, len(rates_by_block(base)))
+        elif found := ratio_by_block(rates_by_block(base), beside := rates_beside(cell, base)):
             ratio, between = found
             interval = None
             if between is not None:
                 meaning = between.meaning.replace("trials", "blocks' ratios")
                 interval = Interval(between.low, between.high, between.level, meaning)
-            yield Level(count, cell, ratio, interval)
+            both = len(rates_by_block(base).keys() & beside.keys())
+            yield Level(count, cell, ratio, interval, both)
 
 
 def in_words(line: Growth) -> str:
     """Say what the most of a factor brings, and where less of it brought more."""
     best, most = line.best, line.levels[-1]
     least = _words(line, line.first)
-    if not any(one.is_told for one in line.levels[1:]):
+    blocks = min(one.blocks for one in line.levels)
+    if blocks >= FEWEST_BLOCKS and not any(one.is_told for one in line.levels[1:]):
         return f"no difference can be told from {least} to {_words(line, most)}"
+    few = "" if blocks >= FEWEST_BLOCKS else f", by {counted(blocks, 'block')}: too few to be sure"
     if best is line.first:
-        return f"fastest with {least}; {_times(most)} as fast with {_words(line, most)}"
+        return f"fastest with {least}; {_times(most)} as fast with {_words(line, most)}{few}"
     told = f"{_times(best)} as fast with {_words(line, best)} as with {least}"
-    return told if best is most else f"{told}, and {_times(most)} with {_words(line, most)}"
+    if best is not most:
+        told += f", and {_times(most)} with {_words(line, most)}"
+    return told + few
 
 
 def _words(line: Growth, level: Level) -> str:

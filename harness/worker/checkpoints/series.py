@@ -154,6 +154,7 @@ class Series:
     def _explained(self, fault: Exception, place: str, step: int) -> Exception:
         """Clear what was begun; name the tier where it is full, whatever words a saver has."""
         is_full = isinstance(fault, OSError) and fault.errno == errno.ENOSPC
+        is_full = is_full or os.strerror(errno.ENOSPC) in str(fault)
         is_full = is_full or _free_bytes(place) < _FULL_BYTES
         if self.is_keeper:
             shutil.rmtree(keeping.begun(place, step), ignore_errors=True)

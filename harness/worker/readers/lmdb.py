@@ -57,7 +57,6 @@ class Lmdb:
                     subdir=os.path.isdir(self._path),
                     readonly=True,
                     lock=False,
-                    readahead=False,
                 )
             return self._map
 
