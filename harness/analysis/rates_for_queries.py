@@ -17,7 +17,7 @@ _OF_CELLS = {
     **dict(zip(("ratio", "ratio_low", "ratio_high"), _ENDS, strict=True)),
     "answer": "VARCHAR",
 }
-_USE = ("cpu_busy", "gpu_busy", "disk_busy", "power_w")
+_USE = ("cpu_busy", "gpu_busy", "gpu_memory_busy", "disk_busy", "power_w")
 _OF_TRIALS = {
     "rate": "DOUBLE",
     "p50_s": "DOUBLE",
@@ -61,5 +61,6 @@ def _of_trial(trial: TrialResult) -> tuple[object, ...]:
     name = PurePath(trial.directory).name
     said = (trial.rate, trial.p50_s, trial.verdict, trial.counted)
     used = trial.utilisation
-    use = (used.get("cpu"), used.get("gpu"), busiest_disk(trial), used.get("power_w"))
+    named = (used.get(one) for one in ("cpu", "gpu", "gpu_memory"))
+    use = (*named, busiest_disk(trial), used.get("power_w"))
     return (trial.run, trial.cell_key, name, *said, *use)

@@ -21,6 +21,7 @@ Measured = Literal[
     "overhead_s",
     "efficiency",
     "utilisation",
+    "memory",
     "disk",
     "start_s",
     "epoch_s",

@@ -216,9 +216,12 @@ def devices(use: NodeUse) -> Iterator[str]:
             yield series.channel.scope
 
 
-def gpu_share(nodes: Sequence[NodeUse]) -> float | None:
-    """Give the share of time in which any kernel ran on the ranks' GPUs: no measure of load."""
-    rates = [use.rate(scope, "gpu.utilisation") for use in nodes for scope in devices(use)]
+def gpu_share(nodes: Sequence[NodeUse], channel: str = "gpu.utilisation") -> float | None:
+    """Give the share of time in which any kernel ran on the ranks' GPUs: no measure of load.
+
+    Of the channel ``gpu.memory-busy``, that in which their memory was read or written.
+    """
+    rates = [use.rate(scope, channel) for use in nodes for scope in devices(use)]
     known = [rate for rate in rates if rate is not None]
     return sum(known) / len(known) if known else None
 
@@ -249,6 +252,7 @@ def headline(nodes: Sequence[NodeUse]) -> dict[str, float]:
     figures = {
         "cpu": share_of_cores(nodes),
         "gpu": gpu_share(nodes),
+        "gpu_memory": gpu_share(nodes, "gpu.memory-busy"),
         "power_w": power_w(nodes),
         "observer": max(costs, default=None),
     }

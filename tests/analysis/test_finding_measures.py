@@ -55,9 +55,17 @@ def fed(event: dict[str, Any]) -> list[dict[str, Any]]:
     return told
 
 
-def run_of(folder: Path, change: Callable[[dict[str, Any]], list[dict[str, Any]]] = fed) -> Path:
+def run_of(
+    folder: Path,
+    change: Callable[[dict[str, Any]], list[dict[str, Any]]] = fed,
+    device: str = "cpu",
+) -> Path:
     cells = [
-        RecordedCell(factors={"ranks_per_node": ranks}, behaviour=Behaviour(step_s=step), start_s=1)
+        RecordedCell(
+            factors={"ranks_per_node": ranks, "device": device},
+            behaviour=Behaviour(step_s=step),
+            start_s=1,
+        )
         for ranks, step in ((1, 0.02), (2, 0.025))
     ]
     run = write_run(folder, cells, Recording(trials=TRIALS, measure={"turns": False}))
@@ -119,7 +127,8 @@ def test_each_figure_alone_follows_from_raw_tables(tmp_path: Path) -> None:
         f"FROM phases {mine} AND phase IN ('start', 'open') GROUP BY trial, rank) GROUP BY trial",
     )
     assert told["start_s"].value == pytest.approx(middle(started))
-    assert {told[one].value for one in ("calls", "utilisation", "disk", "energy")} == {None}
+    unknown = ("calls", "utilisation", "memory", "disk", "energy")
+    assert {told[one].value for one in unknown} == {None}
     assert told["energy"].text.startswith("not measured: nothing was recorded of it")
 
 
@@ -177,6 +186,13 @@ OBSERVED = {
     ("energy", "J", "node0/package-0"): (200e9, 90e9),
     ("energy", "J", "node0/core-0"): (100e9, 80e9),  # which the package counts already
 }
+GAUGED = {
+    # channel of a GPU: percent while it warms up, and while it is timed, of trial 1; more later
+    ("gpu.utilisation", "gpu:a"): (10, 40),
+    ("gpu.memory-busy", "gpu:a"): (5, 20),
+    ("gpu.utilisation", "gpu:b"): (10, 60),
+    ("gpu.memory-busy", "gpu:b"): (5, 30),
+}
 
 
 def observe(trial: Path, number: int) -> None:
@@ -188,6 +204,7 @@ def observe(trial: Path, number: int) -> None:
     channels = tuple(
         Channel(name, unit, "counter", scope, scale=1e-9) for name, unit, scope in OBSERVED
     )
+    channels += tuple(Channel(name, "share", "gauge", scope, 0.01) for name, scope in GAUGED)
     data = samples_format.header(node="node0")
     data += samples_format.note("begins", cpus={"0": [0, 1], "1": [2, 3]})
     data += samples_format.declare(Declared(0, "made up", TICK_NS, begin, channels))
@@ -198,6 +215,7 @@ def observe(trial: Path, number: int) -> None:
             round((slow * before + fast * (1 + number / 20) * after) / 1e9)
             for slow, fast in OBSERVED.values()
         ]
+        raw += [slow if at < timed else fast + number for slow, fast in GAUGED.values()]
         data += samples_format.sample(0, tick, at, at, raw)
     (trial / "samples.node0.bin").write_bytes(data)
 
@@ -237,6 +255,29 @@ def test_what_hardware_did_follows_from_raw_samples(tmp_path: Path) -> None:
         "JOIN trials USING (cell_key, trial) WHERE scope LIKE '%package%' AND counted",
     )
     assert told["energy"].value == pytest.approx(middle(energy), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("measure", "channel", "percent"),
+    [("utilisation", "gpu.utilisation", 52.0), ("memory", "gpu.memory-busy", 27.0)],
+)
+def test_what_gpus_did_follows_from_raw_samples(
+    tmp_path: Path, measure: str, channel: str, percent: float
+) -> None:
+    run = run_of(tmp_path, device="gpu")
+    for trial in run.glob("cells/*/trial-*"):
+        observe(trial, int(trial.name.partition("-")[2]))
+    seal_all(run)
+    gauged = queried(
+        run,
+        "SELECT samples.trial, 100 * avg(value) FROM samples JOIN cells USING (cell_key) "
+        "JOIN (SELECT cell_key, trial, min(start_ns) AS begins, max(end_ns) AS ends FROM windows "
+        "WHERE phase = 'measure' GROUP BY ALL) AS timed USING (cell_key, trial) "
+        "WHERE json_extract(factors, '$.ranks_per_node') = 2 AND t_ns BETWEEN begins AND ends "
+        f"AND channel = '{channel}' GROUP BY samples.trial",
+    )
+    assert len(gauged) == TRIALS
+    assert answers(run)[measure].value == pytest.approx(middle(gauged)) == percent
 
 
 def test_two_cells_are_compared_block_by_block(tmp_path: Path) -> None:

@@ -65,6 +65,11 @@ def _utilisation(cell: CellResult, trial: TrialResult) -> float | None:
     return None if busy is None else 100 * busy
 
 
+def _memory(cell: CellResult, trial: TrialResult) -> float | None:
+    busy = trial.utilisation.get("gpu_memory") if cell.factors.get("device") == "gpu" else None
+    return None if busy is None else 100 * busy
+
+
 def busiest_disk(trial: TrialResult) -> float | None:
     """Give the share of time in which a disk had a request open: that of the busiest.
 
@@ -113,6 +118,7 @@ MEASURES: Mapping[str, FindingMeasure] = {
     "overhead_s": FindingMeasure(_step_s, "s of a step", DIFFERENCE, needs_over=True),
     "efficiency": FindingMeasure(_rate, "{} per second", PER_DEVICE, needs_over=True),
     "utilisation": FindingMeasure(_utilisation, "% busy"),
+    "memory": FindingMeasure(_memory, "% of the time"),
     "disk": FindingMeasure(_disk, "% of the time"),
     "start_s": FindingMeasure(_start_s, "s"),
     "epoch_s": FindingMeasure(_epoch_s, "s for an epoch"),

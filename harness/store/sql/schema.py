@@ -10,7 +10,8 @@ Times are nanoseconds of the rank's monotonic clock, ``trial`` is a folder name 
     trials    run, cell_key, trial, block, attempt, outcome, reason, origin, fingerprint, mixed,
               marks, position, started_wall_ns, ended_wall_ns, clock_bound_s, directory;
               in `bakeoff sql` also rate, p50_s, verdict, counted, and of its steady windows
-              cpu_busy, gpu_busy, disk_busy (shares; of disks the busiest) and power_w
+              cpu_busy, gpu_busy, gpu_memory_busy, disk_busy (shares; of disks the busiest)
+              and power_w
     ranks     run, cell_key, trial, rank, host, pid, exit_code, signal, cpu_s, max_rss_bytes,
               started_ns
     windows   run, cell_key, trial, block, attempt, rank, phase, first, steps, start_ns, end_ns,
