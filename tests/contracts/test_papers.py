@@ -14,8 +14,9 @@ from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.study.claims import CLAIMS, PAPERS
 from harness.study.factors import OF_INPUT
-from harness.study.study import Study, built_study, load_study
+from harness.study.study import Study, built_study, load_study, study_files
 from reports.exports import paper_answers, papers_page
+from tests.papers.played_runs import PLAYED, PROFILES
 from tests.runs import RecordedCell, Recording, write_run
 
 FOLLOWS = frozenset({"strategy", "buffers", "samples"})
@@ -89,6 +90,25 @@ def test_the_page_of_claims_is_current() -> None:
     assert papers_page.text(paper_answers.recorded()) == papers_page.PAGE.read_text("utf-8"), (
         "write it anew: python -m reports.exports.papers_page"
     )
+
+
+@pytest.mark.parametrize("study", PLAYED, ids=lambda one: one[0])
+def test_what_a_model_plays_is_planned_on_a_profile_of_the_paper_s_machine(
+    study: tuple[str, str, tuple[str, ...]],
+) -> None:
+    name, profile, _ = study
+    platform = load_platform(str(PROFILES / f"{profile}.toml"))
+    assert platform.is_simulated
+    asked = load_study(study_files()[name], size="paper")
+    plan = make_plan(asked, platform)
+    modelled = [
+        pair
+        for one in asked.findings
+        if one.over
+        for pair in papers_page.candidates(plan, one)
+        if differing(*pair) & {"nodes", "peer"}
+    ]
+    assert modelled, f"no finding of {name} asks what the model knows"
 
 
 def test_what_was_entered_answers_findings_that_there_are() -> None:
