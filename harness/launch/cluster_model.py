@@ -18,6 +18,7 @@ from harness import units
 from harness.data.catalogue import CONTENTS
 from harness.plan.cell import Cell
 from harness.platform.platform import Platform
+from harness.study.framework import framework_info
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.worker.network.precisions import precision_of
 from harness.worker.network.workload import (
@@ -190,8 +191,8 @@ def step(cluster: Cluster, cell: Cell, workload: Any) -> SimulatedStep:
     for name, why in _UNMODELLED.items():
         if factors.get(name) is not None:
             raise NoModel(why)
-    if cell.strategy == "parameter-server":
-        raise NoModel("the model exchanges around a ring, and has no servers of parameters")
+    if framework_info(cell.adapter).strategy(cell.strategy).divides_state:
+        raise NoModel("the model's ranks hold all weights each, and exchange around a ring")
     if isinstance(workload, Nothing):
         return SimulatedStep(_NOTHING_S, 0.0, 0.0, together=False, units={cell.unit: 1.0})
     if isinstance(workload, Collective):
@@ -238,9 +239,9 @@ def _read_s(cluster: Cluster, cell: Cell, beside_s: float) -> float:
 
 
 def _reads_ahead(factors: Mapping[str, Any]) -> bool:
-    if str(factors["reader"]).startswith("async"):
-        return bool((factors["buffers"] or 1) > 1)
-    return factors["reader"] == "dataloader" or bool(factors["prefetch"])
+    """Tell whether a reader works beside the step; torch's loader has a batch ahead always."""
+    is_loader = factors["reader"] == "dataloader"
+    return is_loader or bool(factors["prefetch"]) or (factors["buffers"] or 1) > 1
 
 
 def _exchange_s(operation: str, size: float, ranks: int, alpha: float, rate: float) -> float:

@@ -171,7 +171,7 @@ def test_a_ring_is_as_fast_as_its_slowest_link_and_takes_an_adapter_a_rank(tmp_p
 
 def test_servers_of_parameters_are_no_ring(tmp_path):
     served = TRAINING.format("true").replace('"torch"', '"tensorflow"')
-    with pytest.raises(NoModel, match="no servers of parameters"):
+    with pytest.raises(NoModel, match="hold all weights each"):
         told(cell(tmp_path, served.replace('"ddp"', '"parameter-server"')))
 
 
