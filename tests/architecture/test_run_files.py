@@ -60,6 +60,7 @@ OTHERS = {
     "harness/cli/verbs/init.py": "a study that the user names",
     "harness/cli/verbs/platforms_probe.py": "a profile that the user names",
     "reports/exports/paper_answers.py": "our own documents",
+    "reports/exports/papers_page.py": "our own documents",
     "harness/cli/verbs/predict.py": "a drawing that the user names",
     "harness/cli/verbs/reference.py": "the user's published figures",
     "harness/cli/verbs/report.py": "a browser",
