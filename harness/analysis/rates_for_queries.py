@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from harness.analysis.analyse import analyse
-from harness.analysis.context.finding_measures import busiest_disk
+from harness.analysis.papers.finding_measures import busiest_disk
 from harness.store.dataset import Dataset
 from harness.verdicts.results import CellResult, TrialResult
 

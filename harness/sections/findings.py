@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import compress
 
-from harness.analysis.context.paper_findings import findings
 from harness.analysis.evidence import Evidence
+from harness.analysis.papers.paper_findings import findings
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import Block, Fold, Sheet

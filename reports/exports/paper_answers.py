@@ -10,8 +10,8 @@ from pathlib import Path
 
 from harness.analysis import numbers
 from harness.analysis.context.machine_words import began_on, machine_in_words
-from harness.analysis.context.paper_findings import NO_CELL, Answer, findings
-from harness.analysis.finding_cells import differing
+from harness.analysis.papers.finding_cells import differing
+from harness.analysis.papers.paper_findings import NO_CELL, Answer, findings
 from harness.analysis.read import read_results
 from harness.analysis.results import Results
 from harness.sections.contract.gather import questions

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from harness.analysis.context.paper_findings import NO_CELL
-from harness.analysis.finding_cells import alone, pairs
+from harness.analysis.papers.finding_cells import alone, pairs
+from harness.analysis.papers.paper_findings import NO_CELL
 from harness.analysis.read import run_directories
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.analysis.finding_cells import differing, pairs
+from harness.analysis.papers.finding_cells import differing, pairs
 from harness.launch.binding import bind
 from harness.launch.binding_request import wish
 from harness.launch.binding_text import draw, draw_node

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from harness.analysis.analyse import analyse
-from harness.analysis.context.finding_measures import MEASURES
-from harness.analysis.context.paper_findings import Answer, findings
+from harness.analysis.papers.finding_measures import MEASURES
+from harness.analysis.papers.paper_findings import Answer, findings
 from harness.analysis.rates_for_queries import add_rates
 from harness.sections.contract.gather import questions
 from harness.store.dataset import Dataset

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.analyse import analyse
-from harness.analysis.context.paper_findings import PaperFinding, findings
 from harness.analysis.evidence import Evidence
+from harness.analysis.papers.paper_findings import PaperFinding, findings
 from harness.analysis.results import Results
 from harness.errors import BakeoffError
 from harness.sections.contract.gather import questions

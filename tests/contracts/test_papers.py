@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.finding_cells import differing
+from harness.analysis.papers.finding_cells import differing
 from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
 from harness.study.claims import CLAIMS, PAPERS

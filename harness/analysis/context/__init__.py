@@ -1,1 +1,1 @@
-"""A result beside published figures, papers and the roofline."""
+"""A result beside published figures and the roofline."""

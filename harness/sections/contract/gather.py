@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.context.finding_measures import MEASURES
 from harness.analysis.evidence import (
     Evidence,
     Mark,
@@ -25,6 +24,7 @@ from harness.analysis.explain.cells import attributions
 from harness.analysis.floors.kept_floors import floors_of
 from harness.analysis.nodes.fleet import is_screen
 from harness.analysis.nodes.losses import losses
+from harness.analysis.papers.finding_measures import MEASURES
 from harness.analysis.results import Results
 from harness.analysis.timelines.phases import by_phase, in_turns
 from harness.analysis.timelines.timelines import RecordingTitle, timelines

@@ -13,16 +13,17 @@ from typing import Any
 
 from harness.analysis import numbers
 from harness.analysis.blocks.compare_cells import CONTENDED
-from harness.analysis.context import failures, loss_agreement
-from harness.analysis.context.finding_measures import (
+from harness.analysis.context import failures
+from harness.analysis.evidence import Questions
+from harness.analysis.papers import loss_agreement
+from harness.analysis.papers.finding_cells import alone, is_taken, pairs, said
+from harness.analysis.papers.finding_measures import (
     AGREEMENT,
     DIFFERENCE,
     MEASURES,
     PER_DEVICE,
     FindingMeasure,
 )
-from harness.analysis.evidence import Questions
-from harness.analysis.finding_cells import alone, is_taken, pairs, said
 from harness.analysis.results import Results
 from harness.stats import estimate
 from harness.stats.scaling import NOISE_OVER_ONE
