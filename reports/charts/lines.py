@@ -28,7 +28,7 @@ _LETTER, _MOST_RIGHT = 7.0, 440.0
 _NARROW, _BESIDE, _ENTRY = 354.0, 40.0, 18.0
 _TOPMOST, _DASHES = 1.05, 4
 _APART = 0.06
-"""Labels of levels closer than this would stand on one another."""
+"""Labels of levels closer than this share of the height would stand on one another."""
 
 
 def _path(points: list[tuple[float, float]]) -> str:
@@ -51,8 +51,7 @@ def lines(
     y = Scale(0.0, max(_TOPMOST, *(p.high or p.value for p in points)), _HEIGHT - _BOTTOM, _TOP)
     drawn = []
     marked = (1.0, ENOUGH) if of.are_shares else (1.0,)
-    apart = _APART if of.are_shares else 0.0
-    others = [one for one in ticks(0.0, y.high, 6) if abs(one - marked[-1]) > apart]
+    others = [one for one in ticks(0.0, y.high, 6) if abs(one - marked[-1]) > _APART * y.high]
     for value in sorted((*others, marked[-1])):
         level = y(value)
         kind = "ideal" if value in marked else "grid"
