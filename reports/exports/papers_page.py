@@ -50,8 +50,9 @@ studies ask for ([how they were cut](measured.md#the-papers-studies-at-node-size
 they show that the question is answered, not that the paper's figure is met. A tier that is held
 back has a limit of bytes and one of requests, and both decide its ratios, not the device of its
 name; in short trials it gives up to a sixth more than its limit of bytes, and what a disk did
-meanwhile is said of the machine's own disk beneath. No answer says more than its cell: a folder of one machine that a platform calls a burst buffer is that
-folder, and between pretended hosts, namespaces of one machine, lies no network but its kernel's.
+meanwhile is said of the machine's own disk beneath. No answer says more than its cell: a folder of
+one machine that a platform calls a burst buffer is that folder, and between pretended hosts,
+namespaces of one machine, lies no network but its kernel's.
 *Beside other work*: another program shared the cores of a trial behind the answer, so that its
 figure says how the question is answered and little of the machine; an undisturbed one takes its
 place.
