@@ -84,7 +84,9 @@ def answers(directory: Path) -> Iterator[Recorded]:
             found.measure,
             record.size or "whole",
             _of_a_model(answer) if run.is_simulated else answer.text,
-            *(answer.value, answer.low, answer.high, answer.unit, answer.n),
+            answer.value,
+            *((None, None) if run.is_simulated else (answer.low, answer.high)),
+            *(answer.unit, answer.n),
             _machine(results, run),
             numbers.moment(run.started_wall_ns)[:10],
             run.is_simulated,
@@ -93,16 +95,16 @@ def answers(directory: Path) -> Iterator[Recorded]:
         )
 
 
-_MODELLED = frozenset({"nodes", "peer"})
-"""Factors of which a model says more than that two cells are alike."""
-
-
 def _is_modelled(results: Results, answer: Answer) -> bool:
-    """Tell whether a model answered by what it knows: more nodes, or a link that is forbidden."""
+    """Tell whether a model answered by what it knows: more nodes, or links between GPUs.
+
+    Ranks without GPUs share their node by its own formula, which says nothing that could be else.
+    """
     if answer.value is None:
         return False
-    one, *other = (cell for cell in results.cells if cell.key in answer.cells)
-    return any(not _MODELLED.isdisjoint(differing(one, it)) for it in other)
+    one, *others = (cell for cell in results.cells if cell.key in answer.cells)
+    known = {"nodes", "peer"} | ({"ranks_per_node"} if one.factors["device"] == "gpu" else set())
+    return any(not known.isdisjoint(differing(one, other)) for other in others)
 
 
 def _of_a_model(answer: Answer) -> str:
@@ -133,9 +135,9 @@ def merged(old: Sequence[Recorded], new: Sequence[Recorded]) -> tuple[Recorded, 
     return tuple(kept[key] for key in sorted(kept))
 
 
-def _worth(one: Recorded) -> int:
-    """Rank answers: none, one that was disturbed, one that was not."""
-    return 0 if not one.is_measured else 1 if one.beside_other_work else 2
+def _worth(one: Recorded) -> tuple[int, int]:
+    """Rank answers: none, one that was disturbed, one that was not; of such that of more trials."""
+    return 0 if not one.is_measured else 1 if one.beside_other_work else 2, one.n
 
 
 def _warned(problem: str) -> None:

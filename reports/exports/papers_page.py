@@ -47,12 +47,14 @@ Sizes in brackets are those whose plan has the cells, on a machine that lacks no
 of the size, of the machine and of the day that it names, and n is its number of trials. Answers at
 smoke size are of tiny networks, those at node size of the papers' own, in shorter trials than the
 studies ask for ([how they were cut](measured.md#the-papers-studies-at-node-size-28-november-2026)):
-they show that the question is answered, not that the paper's figure is met. A tier that is held
-back has a limit of bytes and one of requests, and both decide its ratios, not the device of its
-name; in short trials it gives up to a sixth more than its limit of bytes, and what a disk did
-meanwhile is said of the machine's own disk beneath. No answer says more than its cell: a folder of
-one machine that a platform calls a burst buffer is that folder, and between pretended hosts,
-namespaces of one machine, lies no network but its kernel's.
+they show that the question is answered, not that the paper's figure is met, and one trial tells no
+direction: bae2019's training in a container was 1.11 times as fast in the morning, and 0.858 times
+at noon. A tier that is held back has a limit of bytes and one of requests, and both decide its
+ratios, not the device of its name: more threads gain nothing where requests are the limit. In short
+trials it gives up to a sixth more than its limit of bytes, and more requests until the limit bites.
+No answer says more than its cell: a folder of one machine that a platform calls a burst buffer is
+that folder, and between pretended hosts, namespaces of one machine, lies no network but its
+kernel's.
 *Beside other work*: another program shared the cores of a trial behind the answer, so that its
 figure says how the question is answered and little of the machine; an undisturbed one takes its
 place.
@@ -154,6 +156,7 @@ def _told(one: Recorded, machines: Sequence[str], sizes: Sequence[str]) -> str:
     origin = "simulated, not measured; " if one.simulated else ""
     origin += "beside other work; " if one.beside_other_work else ""
     where = f"machine {machines.index(one.machine) + 1}; {one.day}"
+    where += "" if one.cells else "; which cells answered was not kept"
     return f"**{one.size}**: {origin}{one.answer} ({where})"
 
 

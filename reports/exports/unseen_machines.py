@@ -5,7 +5,8 @@ Their profiles were written from recordings and documents; nothing of this was s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from harness.analysis.papers.finding_cells import differing, pairs
 from harness.launch.binding import bind
@@ -18,6 +19,7 @@ from harness.platform.platform import Platform, load_platform
 from harness.study.framework import framework_info
 from harness.study.matrix import selection
 from harness.study.study import load_study, study_files
+from harness.worker.scale import Scale
 
 HEADING = """\
 ## Machines that nobody here has run on
@@ -35,6 +37,11 @@ _ASKED = (
     ("shams2017/knl", "knl-7250-flat"),
 )
 _STUDY, _SIZE = "shams2017", "paper"
+_MODES = (
+    ("knl-7210-cache", "", 1, "MCDRAM as a cache: nothing is chosen"),
+    ("knl-7250-flat", "snc-4", 4, "clustered in four, a rank for each"),
+)
+"""Other modes of Knights Landing, which a machine is booted in, so that no study sets them."""
 
 
 def unseen_machines() -> Iterator[str]:
@@ -51,16 +58,30 @@ def unseen_machines() -> Iterator[str]:
         yield f"`{claim}` on [{name}](../platforms/{name}.toml):\n"
         drawn = [draw_node(topology), *(_laid_out(one, pair, platform) for one in pair)]
         yield "```\n" + "\n\n".join(drawn) + "\n```\n"
+    for name, mode, ranks, words in _MODES:
+        platform = load_platform(name)
+        node = platform.node.model_copy(update={"cluster_mode": mode} if mode else {})
+        platform = platform.model_copy(update={"node": node})
+        topology = claimed(platform)
+        assert topology is not None, f"{name} says how many cores it has"
+        scale = Scale(ranks_per_node=ranks)
+        drawn = [draw_node(topology), _ranks(platform, scale, {"device": "cpu"})]
+        yield f"[{name}](../platforms/{name}.toml), {words}:\n"
+        yield "```\n" + "\n\n".join(drawn) + "\n```\n"
 
 
 def _laid_out(cell: Cell, pair: tuple[Cell, Cell], platform: Platform) -> str:
     """Draw one of two cells, with what tells it from the other."""
-    topology = claimed(platform)
-    assert topology is not None
-    wanted = wish(platform, cell.scale, cell.factors, devices=len(topology.devices))
-    ranks = draw(bind(topology, wanted)).splitlines()
     apart = ", ".join(f"{one} = {cell.factors[one]}" for one in sorted(differing(*pair)))
     told = framework_info(cell.adapter).rank_variables(cell.strategy, cell.factors)
     more = [f"each      {name}={value}" for name, value in told.every_rank.items()]
-    kept = [line for line in ranks if not line.startswith(" ")]  # its threads' variables are long
-    return "\n".join([f"{cell.workload}, {cell.framework} {cell.strategy}, {apart}", *kept, *more])
+    ranks = _ranks(platform, cell.scale, cell.factors)
+    return "\n".join([f"{cell.workload}, {cell.framework} {cell.strategy}, {apart}", ranks, *more])
+
+
+def _ranks(platform: Platform, scale: Scale, factors: Mapping[str, Any]) -> str:
+    topology = claimed(platform)
+    assert topology is not None
+    wanted = wish(platform, scale, factors, devices=len(topology.devices))
+    lines = draw(bind(topology, wanted)).splitlines()
+    return "\n".join(one for one in lines if not one.startswith(" "))  # not threads' variables

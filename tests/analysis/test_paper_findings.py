@@ -143,6 +143,29 @@ def test_more_than_linear_is_no_answer(tmp_path: Path) -> None:
     assert "1 question that this run has no number for" in page
 
 
+def test_an_efficiency_says_where_ranks_have_fewer_threads_than_the_one_before(
+    tmp_path: Path,
+) -> None:
+    one = RecordedCell(behaviour=Behaviour(step_s=0.01))
+    two = RecordedCell(factors={"nodes": 2, "strategy": "ddp"}, behaviour=Behaviour(step_s=0.01))
+    run = write_run(tmp_path, [one, two], Recording())
+    question = (
+        '[[finding]]\nquestion = "?"\npaper = "!"\nmeasure = "efficiency"\n'
+        "of = { nodes = 2 }\nover = { nodes = 1 }\n"
+    )
+    (run / "study.toml").write_text(question, "utf-8")
+    results = analyse(Dataset([run]))
+    cells = tuple(
+        replace(cell, trials=tuple(replace(t, facts={"threads": threads}) for t in cell.trials))
+        for cell, threads in zip(results.cells, (1, 2), strict=True)
+    )
+    assert cells[0].scale.nodes == 2
+    (told,) = found(replace(results, cells=cells))
+    assert told.measured.endswith("; a rank of the baseline has 2 threads, here 1")
+    (alike,) = found(results)
+    assert "threads" not in alike.measured
+
+
 def test_what_exchanges_messages_is_never_held_against_what_trains(tmp_path: Path) -> None:
     def cell(
         nodes: int, workload: str = "tinycnn", unit: str = "images", **more: object

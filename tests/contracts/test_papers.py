@@ -111,6 +111,14 @@ def test_what_a_model_plays_is_planned_on_a_profile_of_the_paper_s_machine(
     assert modelled, f"no finding of {name} asks what the model knows"
 
 
+@pytest.mark.parametrize("claim", ["bae2019/nodes", "shams2017/nvlink", "wang2018/gpus-nodes"])
+def test_what_nobody_here_can_measure_was_played_and_says_so(claim: str) -> None:
+    played = [one for one in paper_answers.recorded() if one.simulated and one.claim == claim]
+    assert played
+    assert all("taken for granted" in one.machine and one.low is None for one in played)
+    assert all("%)" not in one.answer for one in played)
+
+
 def test_what_was_entered_answers_findings_that_there_are() -> None:
     there = {
         (study.name, finding.claim, finding.question, finding.measure)
@@ -176,6 +184,13 @@ def test_an_undisturbed_answer_is_not_replaced_by_one_beside_other_work() -> Non
     assert paper_answers.merged([alone], [disturbed]) == (alone,)
     assert paper_answers.merged([disturbed], [alone]) == (alone,)
     assert paper_answers.merged([disturbed], [silent]) == (disturbed,)
+
+
+def test_an_answer_of_more_trials_is_not_replaced_by_one_of_fewer() -> None:
+    one = next(one for one in paper_answers.recorded() if one.value is not None and one.n == 1)
+    six = replace(one, value=9.0, n=6)
+    assert paper_answers.merged([six], [one]) == (six,)
+    assert paper_answers.merged([one], [six]) == (six,)
 
 
 def test_a_run_of_some_cells_says_nothing_of_what_it_was_not_asked(tmp_path: Path) -> None:

@@ -59,6 +59,9 @@ ELSEWHERE = {
         "In which part of the time had the busiest disk a request open while checkpoints went to "
         "the slow tier?"
     ),
+    "And from Lustre?",
+    "And Lustre?",
+    "How much faster are they from Lustre?",
     "How efficient is reading on two nodes?",
     "And on 128?",
     "And on 1,024?",
@@ -79,8 +82,8 @@ LEE = included(
         and (cell.get("ranks_per_node") != 2 or cell["reader"] == "pread")
     ),
 )
-"""Words that leave five of nineteen cells out, each a third of a minute: a third seed, buffers that
-no finding asks for, and one of two pairs of ranks.
+"""Words that leave cells out, each a third of a minute: a third seed, buffers that no finding asks
+for, and one of two pairs of ranks.
 """
 OPEN_IN_SHORT = {"How efficient are two ranks with two buffers?"}
 TOLERATE = 'measure.tolerate=["contended", "throttled", "stalled"]'

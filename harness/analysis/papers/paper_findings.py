@@ -25,6 +25,7 @@ from harness.analysis.papers.finding_measures import (
     FindingMeasure,
 )
 from harness.analysis.results import Results
+from harness.analysis.scaling.scaling import more_threads
 from harness.stats import estimate
 from harness.stats.scaling import NOISE_OVER_ONE
 from harness.store.records import RunInfo
@@ -151,7 +152,9 @@ def _compared(
     devices = of.scale.devices / over.scale.devices if measure.compared == PER_DEVICE else 1.0
     ratios = [mine / other / devices for mine, other in pairs if other]
     unit = "of linear" if measure.compared == PER_DEVICE else "times"
-    return _told(ratios, unit, all(one > 0 for one in ratios), named, against)
+    told = _told(ratios, unit, all(one > 0 for one in ratios), named, against)
+    unlike = more_threads(over, of) if measure.compared == PER_DEVICE else ""
+    return replace(told, text=f"{told.text}; {unlike}") if unlike else told
 
 
 def _missing(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from harness.analysis.results import Results
 from harness.analysis.scaling.node_hours import per_epoch, per_million
 from harness.analysis.tables import Column, Table
 from harness.stats.scaling import SpeedUp, speed_up
+from harness.units import counted
 from harness.verdicts.results import CellResult, Interval, scaled
 from harness.worker.scale import FACTORS as OF_SCALE
 from harness.worker.scale import Scale
@@ -154,6 +155,14 @@ def lines_of_all(ranking: Ranking) -> list[ScalingLine]:
     return lines if is_about_scaling else []
 
 
+def more_threads(base: CellResult, cell: CellResult) -> str:
+    """Say that a rank of the baseline computed with more or fewer threads, if that is known."""
+    before, after = _threads(base), _threads(cell)
+    if before and after and before != after and base.factors.get("device") == "cpu":
+        return f"a rank of the baseline has {counted(before, 'thread')}, here {after}"
+    return ""
+
+
 def _threads(cell: CellResult) -> int | None:
     """Give how many threads one rank computed with, where every trial says the same."""
     counts = {t.facts.get("threads") for t in cell.trials if t.counted}
@@ -171,9 +180,8 @@ def mark(line: ScalingLine, point: ScalingPoint) -> str | None:
     if line.baseline > 1:
         marks.append(f"compared with {line.baseline} devices, not with one")
     base = line.points[0].cell
-    before, after = _threads(base), _threads(point.cell)
-    if before and after and before != after and base.factors.get("device") == "cpu":
-        marks.append(f"a rank of the baseline has {before} threads, here {after}")
+    if told := more_threads(base, point.cell):
+        marks.append(told)
     doubts = {str(t.verdict) for t in base.trials if t.counted and t.verdict not in (None, "valid")}
     if doubts:
         marks.append(f"the baseline is {' and '.join(sorted(doubts))}")
