@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from harness.analysis.context.roofline import RoofPoint
 from harness.analysis.scaling.prediction import forecasts
-from harness.sections.contract.blocks import Curve, Point
+from harness.sections.contract.blocks import Curve, Curves, Point
 from reports.charts.bars import bar
 from reports.charts.lines import lines
 from reports.charts.roofline import roofline
@@ -80,7 +80,7 @@ def test_a_narrow_chart_breaks_long_names_and_cuts_none():
     roof = RoofPoint(name, 10.0, 1e9, "a run", "tensorflow")
     for drawn in (
         stacks([(name, (("all", 1.0),))], name="x", label="x", shown=str, narrow=True),
-        lines([curve], {}, counts="nodes", name="x", title="x", narrow=True),
+        lines(Curves((curve,), "nodes"), {}, name="x", title="x", narrow=True),
         roofline((), (roof,), {}, name="x", narrow=True),
     ):
         words = [one.text or "" for one in ElementTree.fromstring(drawn).iter("text")]

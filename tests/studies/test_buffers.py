@@ -17,5 +17,5 @@ def test_what_would_take_more_than_half_of_a_node_is_left_out_with_the_figure() 
     overrides = ["matrix.buffer_samples=10_000_000", "zip=[{reader = ['pread', 'async-thread']}]"]
     overrides += ["matrix.workload='neuron-inverter'"]
     plan = make_plan(load_study("lee2021", size="smoke", overrides=overrides), load_platform())
-    (why,) = [hole.why for hole in plan.holes]
+    (why,) = {hole.why for hole in plan.holes if "2 nodes" not in hole.why}
     assert why.startswith("its buffers would hold 256 GB of a node's ")
