@@ -1,7 +1,8 @@
 """Compare the losses that two cells end with, beside by how much other seeds alone change them.
 
 The cells that differ from one in nothing but their seed are one group with it. Groups agree where
-the difference between their means is no larger than the range of either over its seeds.
+the difference between their means, over the seeds of both, is no larger than the range of either
+over its own; one of them has several.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ class Agreement:
 def compare(cells: Sequence[CellResult], of: CellResult, over: CellResult) -> Agreement:
     """Compare the losses of two cells and of their like with other seeds."""
     groups = [_by_seed(cells, one) for one in (of, over)]
-    losses = [[loss for some in group.values() for loss in some] for group in groups]
+    common = groups[0].keys() & groups[1].keys() or {*groups[0], *groups[1]}
+    losses = [
+        [loss for seed, some in group.items() if seed in common for loss in some]
+        for group in groups
+    ]
     if not all(losses):
         return Agreement("not measured: a trial said no loss")
     steps = {loss.step for some in losses for loss in some}
@@ -45,7 +50,7 @@ def compare(cells: Sequence[CellResult], of: CellResult, over: CellResult) -> Ag
     )
     if apart == 0:
         return Agreement(f"{both}: equal in every digit; n = {fewest}", 0.0, fewest)
-    seeds = min(map(len, groups))
+    seeds = max(map(len, groups))
     if seeds < 2:
         why = "one seed does not tell by how much another would change it"
         return Agreement(f"{both}, {numbers.number(apart)} apart: {why}", mine - other, fewest)
