@@ -38,8 +38,11 @@ Bakeoff's studies follow five papers. Their abstracts make {claims} named claims
 study and the cells that ask the same question, and what was measured, with the size at which it
 was. {measured} of them were measured, {stand_ins} of these by a stand-in alone, which its row
 names; for {undisturbed}, no other program ran beside at least one answer; {smoke} were measured at
-smoke size alone. Of the others the table says what is missing. A claim counts as measured where one
-of its rows is; none counts by a model.
+smoke size alone, on tiny networks: all that wang2018 says of training ResNet-50 among them. The
+others need a GPU, or a user's own build of Caffe, Intel-Caffe or SINGA, of which this machine has
+none. A claim counts as measured where one of its rows is; none counts by a model. {unrun} questions
+have not been run yet. Of {answers} answers {single} are of one trial a cell; {keyless} were entered
+before their cells were kept, so that nothing checks that studies still have them.
 
 This page is generated: `python -m reports.exports.papers_page RUN …` enters the answers of runs of
 the shipped studies and writes it anew. Each measure is explained in [studies](studies.md#finding).
@@ -98,7 +101,13 @@ def text(entered: Sequence[Recorded]) -> str:
     themselves = {one.claim for one in measured if one.question not in _stand_ins()}
     nodes = {one.claim for one in measured if one.size != "smoke"}
     claims = {one.claim for one in measured}
+    run = {(one.study, one.question, one.measure) for one in entered}
+    asked = [(study.name, one) for study in studies() for one in study.findings if one.claim]
     counts = {
+        "unrun": sum((name, one.question, one.measure) not in run for name, one in asked),
+        "answers": len(measured),
+        "single": sum(one.n == 1 for one in measured),
+        "keyless": sum(not one.cells for one in measured),
         "measured": len(claims),
         "stand_ins": len(claims - themselves),
         "undisturbed": len(alone),
