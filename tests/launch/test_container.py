@@ -99,6 +99,22 @@ def test_ranks_of_several_nodes_reach_the_network_and_ranks_of_one_do_not(engine
     assert not any(flag in many for flag in closed)
 
 
+@pytest.mark.parametrize("scale", [Scale(ranks_per_node=2), Scale(nodes=2), Scale()], ids=str)
+@pytest.mark.parametrize("engine", [one for one in ENGINES if one != "pyxis"])
+def test_ranks_reach_each_other_wherever_they_are_and_a_lone_one_nobody(
+    engine: str, scale: Scale
+) -> None:
+    there = FrameworkThere.model_validate({"container": {"engine": engine, "image": "i"}})
+    platform = Platform.model_construct(
+        name="p", environment={}, frameworks={"null": there}, launcher=Launcher(name="local")
+    )
+    box = box_of(platform, replace(JOB, scale=scale), "/payload")
+    assert box is not None
+    words = " ".join(box.wrap(RankCommand(0, ("py",), {}, JOB.directory, (0,)), share()).argv)
+    is_closed = any(one in words for one in ("--network none", "--network=none", "--unshare-net"))
+    assert is_closed is (scale.ranks == 1 and engine != "charliecloud")
+
+
 def test_the_hosts_mpi_comes_with_its_folder_and_the_paths_that_find_it() -> None:
     room = with_host_mpi(replace(ROOM, env={"LD_LIBRARY_PATH": "/own"}), "/opt/openmpi")
     assert room.env["LD_LIBRARY_PATH"] == "/opt/openmpi/lib:/own"

@@ -71,7 +71,7 @@ class ContainerCommand:
                 *([str(Path(paths[_MADE]).parent)] if _MADE in paths else ()),
             ),
             gpus=share.devices,
-            network=self.job.scale.nodes > 1,
+            network=self.job.scale.ranks > 1,
             cpus=rank.cpus,
             node=rank.node,
             binds=tuple(map(parse_bind, self.container.binds)),

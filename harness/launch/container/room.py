@@ -1,7 +1,7 @@
 """What a rank needs inside a container: variables, binds, devices, network.
 
 Of the host's environment only what Bakeoff set itself goes in; nothing reaches a network but the
-loopback, unless ranks of other nodes have to be reached.
+loopback, unless other ranks have to be reached: each rank's loopback is its own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Room:
     writable: Sequence[str] = ()
     gpus: Sequence[int] = ()
     network: bool = False
-    """Whether ranks on other nodes have to be reached."""
+    """Whether other ranks have to be reached."""
     cpus: Sequence[int] = ()
     """For engines whose ranks are no children of ours and inherit no CPU set."""
     node: int = 0
