@@ -39,8 +39,9 @@ study and the cells that ask the same question, and what was measured, with the 
 was. {measured} of them were measured, {stand_ins} of these by a stand-in alone, which its row
 names; for {undisturbed}, no other program ran beside at least one answer; {smoke} were measured at
 smoke size alone, on tiny networks: all that wang2018 says of training ResNet-50 among them. The
-others need a GPU, or a program that its user builds, of which this machine has none. A claim counts as measured where one of its rows is; none counts by a model. {unrun} questions
-have not been run yet. Of {answers} answers {single} are of one trial a cell; {keyless} were entered
+others need a GPU, or a program that its user builds, of which this machine has none. A claim counts
+as measured where one of its rows is; none counts by a model. {unrun} questions have not been run
+yet. Of {answers} answers {single} are of one trial a cell; {keyless} were entered
 before their cells were kept, so that nothing checks that studies still have them.
 
 This page is generated: `python -m reports.exports.papers_page RUN …` enters the answers of runs of
