@@ -127,16 +127,21 @@ def test_an_answer_beside_other_work_says_so(tmp_path: Path) -> None:
     assert missing.measured.startswith("not measured")
 
 
-def test_more_than_linear_is_no_answer(tmp_path: Path) -> None:
-    slowed = RecordedCell(behaviour=Behaviour(step_s=0.1))
+def two_nodes(folder: Path, one_node_s: float) -> Results:
+    """Ask how efficient two nodes are whose step takes a hundredth of a second."""
+    one = RecordedCell(behaviour=Behaviour(step_s=one_node_s))
     two = RecordedCell(factors={"nodes": 2, "strategy": "ddp"}, behaviour=Behaviour(step_s=0.01))
-    run = write_run(tmp_path, [slowed, two], Recording())
+    run = write_run(folder, [one, two], Recording())
     question = (
         '[[finding]]\nquestion = "?"\npaper = "!"\nmeasure = "efficiency"\n'
         "of = { nodes = 2 }\nover = { nodes = 1 }\n"
     )
     (run / "study.toml").write_text(question, "utf-8")
-    results = analyse(Dataset([run]))
+    return analyse(Dataset([run]))
+
+
+def test_more_than_linear_is_no_answer(tmp_path: Path) -> None:
+    results = two_nodes(tmp_path, 0.1)
     (told,) = found(results)
     assert told.measured.startswith("no answer: more than linear, so its baseline was slowed (10")
     page = render(results, Evidence(questions=questions(results, pytest.fail)))
@@ -146,15 +151,7 @@ def test_more_than_linear_is_no_answer(tmp_path: Path) -> None:
 def test_an_efficiency_says_where_ranks_have_fewer_threads_than_the_one_before(
     tmp_path: Path,
 ) -> None:
-    one = RecordedCell(behaviour=Behaviour(step_s=0.01))
-    two = RecordedCell(factors={"nodes": 2, "strategy": "ddp"}, behaviour=Behaviour(step_s=0.01))
-    run = write_run(tmp_path, [one, two], Recording())
-    question = (
-        '[[finding]]\nquestion = "?"\npaper = "!"\nmeasure = "efficiency"\n'
-        "of = { nodes = 2 }\nover = { nodes = 1 }\n"
-    )
-    (run / "study.toml").write_text(question, "utf-8")
-    results = analyse(Dataset([run]))
+    results = two_nodes(tmp_path, 0.01)
     cells = tuple(
         replace(cell, trials=tuple(replace(t, facts={"threads": threads}) for t in cell.trials))
         for cell, threads in zip(results.cells, (1, 2), strict=True)

@@ -83,7 +83,7 @@ def main() -> int:
     (folder / "disk").mkdir(exist_ok=True)
     if why := missing():
         print(f"No tiers that are held back: {why}. Their cells are left out.", file=sys.stderr)
-    failed = _bakeoff(folder, "env", "create", *ENVIRONMENTS)
+    failed = bakeoff(folder, "env", "create", *ENVIRONMENTS)
     with ExitStack() as stack:
         memory = stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm"))
         text = HEAD.format(folder, memory)
@@ -127,10 +127,10 @@ def _run(folder: Path, study: str, where: Sequence[str], words: Sequence[str]) -
     )
     done = _told(folder, *argv)
     for made in re.findall(r"To make it: bakeoff (.+)", done.stderr):
-        _bakeoff(folder, *made.split())
+        bakeoff(folder, *made.split())
         done = _told(folder, *argv)
     sys.stderr.write(done.stderr)
-    return done.returncode or _bakeoff(folder, "report", f"runs/{name}")
+    return done.returncode or bakeoff(folder, "report", f"runs/{name}")
 
 
 def _told(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -138,7 +138,8 @@ def _told(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def _bakeoff(folder: Path, *words: str) -> int:
+def bakeoff(folder: Path, *words: str) -> int:
+    """Call the command in a folder; what it says goes to the terminal."""
     command = (sys.executable, "-P", "-m", "harness.cli", *words)
     return subprocess.run(command, cwd=folder, check=False).returncode
 

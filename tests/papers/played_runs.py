@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+
+from tests.papers.__main__ import bakeoff
 
 PROFILES = Path(__file__).with_name("played")
 PLAYED = (
@@ -36,13 +37,8 @@ def main() -> int:
         name = f"{study}-played"
         only = [word for one in cells for word in ("--only", one)]
         argv = ("run", study, "--size", "paper", "--platform", profile, "--name", name, *only)
-        failed |= _bakeoff(folder, *argv) or _bakeoff(folder, "report", f"runs/{name}")
+        failed |= bakeoff(folder, *argv) or bakeoff(folder, "report", f"runs/{name}")
     return failed
-
-
-def _bakeoff(folder: Path, *words: str) -> int:
-    command = (sys.executable, "-P", "-m", "harness.cli", *words)
-    return subprocess.run(command, cwd=folder, check=False).returncode
 
 
 if __name__ == "__main__":

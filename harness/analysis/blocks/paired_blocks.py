@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import exp, log
 
 from harness.stats import rounds
+from harness.stats.estimate import OrderInterval
 from harness.stats.rounds import block_log_ratio
 from harness.store.layout import TrialName
-from harness.verdicts.results import CellResult, TrialResult
+from harness.verdicts.results import CellResult, Interval, TrialResult
 from harness.verdicts.thresholds import REJECTING
 
 
@@ -72,6 +73,12 @@ def rates_beside(cell: CellResult, other: CellResult) -> Mapping[int, float]:
     logs, theirs = log_ratios(cell, other), rates_by_block(other)
     beside = {block: theirs[block] * exp(one) for block, one in logs.items() if block in theirs}
     return beside or rates_by_block(cell)
+
+
+def of_ratios(one: OrderInterval) -> Interval:
+    """Call an order interval what it is of where ratios of blocks stand in for trials."""
+    meaning = one.meaning.replace("trials", "blocks' ratios")
+    return Interval(one.low, one.high, one.level, meaning)
 
 
 def takes_turns_with(cell: CellResult, other: CellResult) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.analysis import numbers
-from harness.analysis.blocks.paired_blocks import rates_beside, rates_by_block
+from harness.analysis.blocks.paired_blocks import of_ratios, rates_beside, rates_by_block
 from harness.analysis.cell_names import factor_words, name_of
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
@@ -107,12 +107,8 @@ def _levels(cells: Sequence[CellResult], factor: str) -> Iterator[Level]:
             yield Level(count, cell, 1.0, None, len(rates_by_block(base)))
         elif found := ratio_by_block(rates_by_block(base), beside := rates_beside(cell, base)):
             ratio, between = found
-            interval = None
-            if between is not None:
-                meaning = between.meaning.replace("trials", "blocks' ratios")
-                interval = Interval(between.low, between.high, between.level, meaning)
             both = len(rates_by_block(base).keys() & beside.keys())
-            yield Level(count, cell, ratio, interval, both)
+            yield Level(count, cell, ratio, of_ratios(between) if between else None, both)
 
 
 def in_words(line: Growth) -> str:

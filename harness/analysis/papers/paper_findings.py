@@ -141,16 +141,16 @@ def _compared(
 ) -> Answer:
     """Compare the trials of two cells in the same block."""
     theirs = {one.block: measure.figure(over, one) for one in _counted(over)}
-    pairs = [
+    figures = [
         (mine, other)
         for trial in _counted(of)
         if (mine := measure.figure(of, trial)) is not None
         and (other := theirs.get(trial.block)) is not None
     ]
     if measure.compared == DIFFERENCE:
-        return _told([mine - other for mine, other in pairs], measure.unit, False, named, against)
+        return _told([mine - other for mine, other in figures], measure.unit, False, named, against)
     devices = of.scale.devices / over.scale.devices if measure.compared == PER_DEVICE else 1.0
-    ratios = [mine / other / devices for mine, other in pairs if other]
+    ratios = [mine / other / devices for mine, other in figures if other]
     unit = "of linear" if measure.compared == PER_DEVICE else "times"
     told = _told(ratios, unit, all(one > 0 for one in ratios), named, against)
     unlike = more_threads(over, of) if measure.compared == PER_DEVICE else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.blocks.paired_blocks import rates_beside, rates_by_block
+from harness.analysis.blocks.paired_blocks import of_ratios, rates_beside, rates_by_block
 from harness.analysis.cell_names import name_of
 from harness.analysis.ranking import Ranking
 from harness.analysis.results import Results
@@ -192,8 +192,7 @@ def _interval(reached: SpeedUp) -> Interval | None:
     one = reached.interval
     if one is None or reached.devices == reached.baseline:
         return None
-    meaning = one.meaning.replace("trials", "blocks' ratios")
-    return Interval(one.low, one.high, one.level, meaning)
+    return of_ratios(one)
 
 
 def efficiency_interval(reached: SpeedUp) -> Interval | None:
