@@ -1,4 +1,4 @@
-"""The section of what more of something brings: threads that read, samples of a batch, buffers."""
+"""The section of how rates change with a number: threads that read, samples of a batch, buffers."""
 
 from __future__ import annotations
 
@@ -28,27 +28,25 @@ _HOW = (
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     lines = growths(results)
     several = len({line.workload for line in lines}) > 1
-    yield Sheet(_table(lines, "growth", "What more of something brings"), rows_on_page=())
+    yield Sheet(_table(lines, "growth", "How rates change with a number"), rows_on_page=())
     by_gain = sorted(lines, key=lambda line: line.best.ratio, reverse=True)
     if by_gain:
         yield Gist(f"{by_gain[0].name}: {in_words(by_gain[0])}")
     drawn = [line for line in lines if len(line.levels) <= _MOST_LEVELS]
-    for number, ((workload, factor), group) in enumerate(
-        groupby(drawn, key=lambda line: (line.workload, line.factor)), 1
-    ):
-        yield _chart(tuple(group), f"{workload} over {factor.replace('_', ' ')}", number)
-    told = (
-        f"{f'{line.workload} · ' if several else ''}{line.name}: {in_words(line)}."
-        for line in by_gain[:_TOLD]
-    )
-    left = len(lines) - _TOLD
-    yield Brief(
-        "What more brings:",
-        (*told, *([f"And {counted(left, 'line')} more, on the page."] if left > 0 else [])),
-    )
+    groups = groupby(drawn, key=lambda line: (line.workload, line.factor))
+    for number, (_, group) in enumerate(groups, 1):
+        yield _chart(tuple(group), number)
+    told = []
+    for line in by_gain[:_TOLD]:
+        workload = f"{line.workload} · " if several else ""
+        told.append(f"{workload}{line.name}: {in_words(line)}.")
+    if len(lines) > _TOLD:
+        told.append(f"And {counted(len(lines) - _TOLD, 'line')} more, on the page.")
+    yield Brief("How rates change with a number:", tuple(told))
 
 
-def _chart(lines: Sequence[Growth], title: str, number: int) -> Chart:
+def _chart(lines: Sequence[Growth], number: int) -> Chart:
+    title = f"{lines[0].workload} over {_words(lines[0])}"
     drawn = sorted(lines, key=lambda line: line.best.ratio, reverse=True)[:_MOST]
     note = _HOW
     if len(lines) > len(drawn):
@@ -108,4 +106,4 @@ def _table(lines: Sequence[Growth], name: str, title: str) -> Table:
     return Table(name, title, columns, tuple(rows))
 
 
-SECTION = Section("What does more of it bring?", 250, _blocks, contents="More of it")
+SECTION = Section("How rates change with a number", 250, _blocks, contents="Curves")

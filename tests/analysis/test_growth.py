@@ -152,5 +152,5 @@ def test_page_terminal_and_table_say_the_same() -> None:
         "tensorflow decoded", 8
     ] == pytest.approx(2.3)
     said = " ".join(in_terminal(told).split())
-    assert "What more brings:" in said
+    assert "How rates change with a number:" in said
     assert "with 8 reader threads as with 1 reader thread" in said

@@ -37,7 +37,7 @@ HELD_BACK = {
 }
 """The tiers of the studies, and as what each is held back."""
 SIZE = "4G"
-"""Of each: AlexNet's checkpoints take 700 MB, and the last five are kept."""
+"""Of each: AlexNet's checkpoints take 700 MB, two are kept, and a third is written beside them."""
 HEAD = """\
 title = "This machine, with tiers that are held back"
 extends = "local"
