@@ -62,6 +62,7 @@ SETTINGS: Mapping[str, tuple[str, str]] = {
 
 
 _BANDWIDTHS = ("shared_memory", "device_link", "storage", "node_storage")
+_SHARES = ("efficiency", "overlap", "slow_nodes")
 _UNMODELLED = {
     "checkpoint_every": "the model writes no checkpoints",
     "tier": "the model has one file system, and no tiers",
@@ -281,5 +282,13 @@ def _read(name: str, text: str) -> float | None:
     if name == "latency":
         return units.seconds(text)
     if name in _BANDWIDTHS:
-        return units.bytes_per_second(text) if text else None
-    return units.fraction(text)
+        rate = units.bytes_per_second(text) if text else None
+        if rate == 0:
+            raise ValueError(f"'{text}' would take for ever; leave it out where nothing limits it")
+        return rate
+    share = units.fraction(text)
+    if name in _SHARES and not 0 <= share <= 1:
+        raise ValueError(f"'{text}' is no share: from 0 % to 100 %")
+    if name == "efficiency" and share == 0:
+        raise ValueError(f"'{text}' of the ceiling would take for ever")
+    return share

@@ -69,6 +69,16 @@ def test_a_page_opens_with_the_questions_that_the_run_answers(tmp_path: Path) ->
     assert "And Caffe?" in folded
 
 
+def test_a_page_says_of_an_answer_that_its_cells_are_a_stand_in(tmp_path: Path) -> None:
+    made = results(tmp_path)
+    text = STUDY.replace('paper = "no"', 'paper = "no"\nstand_in = "a <small> machine"')
+    (tmp_path / "study.toml").write_text(text, "utf-8")
+    _, waited, _ = found(made)
+    assert waited.measured.startswith("of a stand-in, a <small> machine; 12.5 % of the time")
+    page = render(made, Evidence(questions=questions(made, pytest.fail)))
+    assert "of a stand-in, a &lt;small&gt; machine; 12.5" in page
+
+
 def test_a_ratio_is_of_trials_in_the_same_block(tmp_path: Path) -> None:
     ratio, waited, missing = (one.measured for one in found(results(tmp_path)))
     assert ratio.startswith("1.2")

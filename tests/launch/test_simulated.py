@@ -183,6 +183,21 @@ def test_a_setting_without_its_unit_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ('node_storage = "0 GB/s"', "would take for ever; leave it out"),
+        ('efficiency = "450 %"', "is no share: from 0 % to 100 %"),
+        ('efficiency = "0 %"', "of the ceiling would take for ever"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(tmp_path, setting, why):
+    text = f'title = "x"\n[launcher]\nname = "simulated"\nsettings = {{ {setting} }}\n'
+    (tmp_path / "made.toml").write_text(text)
+    with pytest.raises(UsageError, match=why):
+        load_platform(str(tmp_path / "made.toml"))
+
+
+@pytest.mark.parametrize(
     ("step_s", "warmup", "until"),
     [
         (0.1, Span(steps=5), Span(seconds=2.0)),

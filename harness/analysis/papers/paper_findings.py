@@ -63,6 +63,8 @@ class PaperFinding:
     paper: str
     measure: str
     answer: Answer
+    stand_in: str = ""
+    """What its cells are, where they only stand for what is asked of."""
 
     @property
     def is_impossible(self) -> bool:
@@ -75,7 +77,11 @@ class PaperFinding:
         if self.is_impossible:
             why = "more than linear, so its baseline was slowed"
             return f"no answer: {why} ({self.answer.text})"
-        return ("beside other work; " if self.answer.beside_other_work else "") + self.answer.text
+        before = ""
+        if self.stand_in and self.answer.value is not None:
+            before = f"of a stand-in, {self.stand_in}; "
+        before += "beside other work; " if self.answer.beside_other_work else ""
+        return before + self.answer.text
 
 
 def findings(results: Results, questions: Questions) -> tuple[PaperFinding, ...]:
@@ -88,6 +94,7 @@ def findings(results: Results, questions: Questions) -> tuple[PaperFinding, ...]
             asked["paper"],
             asked.get("measure", "rate"),
             _answer(results, run, asked),
+            asked.get("stand_in", ""),
         )
         for run in results.runs
         for asked in questions.get(run.name, ())

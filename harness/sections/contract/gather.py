@@ -117,6 +117,7 @@ class _Finding:
     over: Mapping[str, Any] | None = None
     measure: str = "rate"
     claim: str = ""
+    stand_in: str = ""
 
 
 @dataclass(frozen=True)
