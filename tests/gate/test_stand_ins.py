@@ -27,13 +27,15 @@ SINGA = "harness/worker/adapters/singa/"
 def caffe(tmp_path: Path) -> Callable[..., Subject]:
     """Give a subject with the stand-ins of pycaffe and of the program beside it."""
 
-    def subject(change: tuple[str, str] | None = None, file: str = "lowering.py") -> Subject:
+    def subject(
+        change: tuple[str, str] | None = None, file: str = "lowering.py", **env: str
+    ) -> Subject:
         return Subject(
             "caffe",
             {CAFFE + file: change} if change else {},
             stands_in="torch",
             beside=ADAPTERS / "caffe" / "pycaffe",
-            env={"CAFFE_BIN": str(program(tmp_path, "bvlc"))},
+            env={"CAFFE_BIN": str(program(tmp_path, "bvlc")), **env},
         )
 
     return subject
@@ -54,6 +56,12 @@ def test_caffe_s_net_computes_the_network(network, caffe, timed) -> None:
     assert finding.differs is None
     assert finding.has_updates
     assert finding.error > 1e-9
+
+
+def test_a_scale_that_an_engine_folds_into_the_norm_before_it_is_found_there(caffe, timed) -> None:
+    finding = timed(caffe(PYCAFFE_FOLDS="1"))
+    assert finding.differs is None
+    assert finding.has_updates
 
 
 def test_singa_s_model_computes_the_network(timed) -> None:

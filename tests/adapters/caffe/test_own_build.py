@@ -3,14 +3,14 @@
     BAKEOFF_CAFFE=/opt/caffe/build/tools/caffe BAKEOFF_CAFFE_PYTHON=/opt/caffe/bin/python \\
         python -m pytest tests/adapters/caffe/test_own_build.py
 
-The program has to be a build of its own pycaffe's, which that interpreter imports.
+The program has to be a build of its own pycaffe's, which that interpreter imports. Intel's flavour
+has BAKEOFF_INTEL_CAFFE and BAKEOFF_INTEL_CAFFE_PYTHON.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,19 +28,12 @@ from harness.store.records import IN_PART
 from harness.study.study import load_study
 from tests.adapters.listener import Listener
 
-PROGRAM, PYTHON = os.environ.get("BAKEOFF_CAFFE"), os.environ.get("BAKEOFF_CAFFE_PYTHON")
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(
-        not PROGRAM or not PYTHON,
-        reason="set BAKEOFF_CAFFE to your caffe program, and BAKEOFF_CAFFE_PYTHON to an "
-        "interpreter that imports its pycaffe",
-    ),
-]
+pytestmark = pytest.mark.long
+BUILDS = {"caffe": ("CAFFE", "CAFFE_BIN"), "caffe@intel": ("INTEL_CAFFE", "INTEL_CAFFE_BIN")}
 STUDY = """title = "A user's own Caffe"
 [matrix]
 workload = {workloads}
-framework = "caffe"
+framework = "{framework}"
 batch = 8
 [measure]
 trials = 2
@@ -49,16 +42,27 @@ until = "2 s"
 """
 
 
-@pytest.fixture
-def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setenv("CAFFE_BIN", str(PROGRAM))
+@pytest.fixture(params=BUILDS)
+def planned(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    framework: str = request.param
+    of, variable = BUILDS[framework]
+    program, python = (os.environ.get(f"BAKEOFF_{of}{end}") for end in ("", "_PYTHON"))
+    if not program or not python:
+        pytest.skip(
+            f"set BAKEOFF_{of} to your {framework} program, and BAKEOFF_{of}_PYTHON to an "
+            "interpreter that imports its pycaffe"
+        )
     platform = tmp_path / "own.toml"
-    text = f'title = "here"\nextends = "local"\n[frameworks.caffe]\ninterpreter = "{PYTHON}"\n'
-    platform.write_text(text, encoding="utf-8")
+    platform.write_text(
+        f'title = "here"\nextends = "local"\n[frameworks."{framework}"]\n'
+        f'interpreter = "{python}"\nenvironment = {{ {variable} = "{program}" }}\n',
+        encoding="utf-8",
+    )
 
     def plan(*workloads: str) -> Plan:
         study = tmp_path / "study.toml"
-        study.write_text(STUDY.format(workloads=json.dumps(workloads)), encoding="utf-8")
+        text = STUDY.format(workloads=json.dumps(workloads), framework=framework)
+        study.write_text(text, encoding="utf-8")
         return make_plan(load_study(study), load_platform(str(platform)))
 
     return plan

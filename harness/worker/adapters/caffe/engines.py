@@ -1,9 +1,10 @@
 """Name the engine of Intel's flavour: whose layers a net computes with.
 
 A net names it in its field ``engine``, and a layer that computes with another one in its own
-(``src/caffe/net.cpp``, ``layer_factory.cpp`` of 1.1.6). MKL-DNN's ``Eltwise`` gives the wrong
-gradients in residual networks: with the body before the shortcut, the first update of tinycnn's
-first convolution was 25 % off, and right (2e-5) with ``Eltwise`` under the engine CAFFE.
+(``src/caffe/net.cpp``, ``layer_factory.cpp`` of 1.1.6). MKL-DNN's ``Eltwise`` gave the wrong
+gradients in residual networks in one build: with the body before the shortcut, the first update of
+tinycnn's first convolution was 25 % off, and right (2e-5) with ``Eltwise`` under the engine CAFFE.
+In another build both were right.
 """
 
 from __future__ import annotations

@@ -34,6 +34,8 @@ BLOBS = {
     "gamma": ("/scale", 0),
     "beta": ("/scale", 1),
 }
+FOLDED = {"gamma": 3, "beta": 4}
+"""Their places where Intel's engines have folded a ``Scale`` into the ``BatchNorm`` before it."""
 FACTOR = 2
 """The place of the number by which a BatchNorm's statistics are still to be divided."""
 
@@ -245,7 +247,9 @@ def _enter(lowering: Lowering, name: str, shape: Sequence[int]) -> None:
 def _blob(net: Any, name: str) -> Any:
     path, _, kind = name.rpartition("/")
     behind, index = BLOBS[kind]
-    return net.params[path + behind][index]
+    if path + behind in net.params:
+        return net.params[path + behind][index]
+    return net.params[path][FOLDED[kind]]
 
 
 def _array(tensor: Tensor) -> Any:

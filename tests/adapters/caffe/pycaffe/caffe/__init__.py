@@ -1,8 +1,10 @@
 """Stand in for pycaffe: nets in Caffe's text format, by Caffe's rules, in torch's fp32.
 
-It has what an examination uses of pycaffe's interface, and proves nothing about Caffe.
+It has what an examination uses of pycaffe's interface, and proves nothing about Caffe. With
+PYCAFFE_FOLDS it makes a BatchNorm and the Scale behind it one layer, as Intel's engines do.
 """
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +39,25 @@ class Net:
         self.params = {
             name: [Blob(shape) for shape in held] for name, held in shapes.parameters.items()
         }
+        if os.environ.get("PYCAFFE_FOLDS"):
+            self.layers = list(self.folded())
         self.outputs = []
         for layer in self.layers:
             read = every(layer, "bottom")
             self.outputs = [name for name in self.outputs if name not in read]
             self.outputs += every(layer, "top")
         self.weights = {one(layer, "name"): one(layer, "loss_weight", 1) for layer in self.layers}
+
+    def folded(self):
+        for before, layer in zip([[], *self.layers], self.layers, strict=False):
+            if one(layer, "type") != "Scale":
+                yield layer
+                continue
+            assert one(before, "type") == "BatchNorm"
+            self.params[one(before, "name")] += self.params.pop(one(layer, "name"))
+            before += [field for field in layer if field[0] in ("param", "scale_param")]
+            before.remove(("top", one(before, "top")))
+            before.append(("top", one(layer, "top")))
 
     def forward(self):
         self.values, self.inputs = {}, {}
@@ -111,12 +126,13 @@ def batch_norm(layer, held, net, x):
     mean, variance = x.mean(axes), x.var(axes, unbiased=False)
     count = x.numel() // x.shape[1]
     new = mean, variance * count / (count - 1), torch.ones(1)
-    for blob, value in zip(net.params[one(layer, "name")], new, strict=True):
+    for blob, value in zip(net.params[one(layer, "name")][:3], new, strict=True):
         blob.data *= one(own, "moving_average_fraction", 0.999)
         blob.data += value.detach().numpy()
     form = (1, -1, *[1] * (x.ndim - 2))
     spread = torch.sqrt(variance + one(own, "eps", 1e-5)).view(form)
-    return (x - mean.view(form)) / spread
+    x = (x - mean.view(form)) / spread
+    return scale(layer, held[3:], net, x) if len(held) > 3 else x
 
 
 def scale(layer, held, net, x):
