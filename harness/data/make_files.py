@@ -54,7 +54,7 @@ def writer(spec: DataSetSpec) -> Any:
 def parts(spec: DataSetSpec, content: Content) -> Iterator[FilePart]:
     """Divide a set into files."""
     size, suffix = _held_by_each(spec, content), writer(spec).suffix(content)
-    for number, first in enumerate(range(0, spec.samples, size)):
+    for number, first in enumerate(range(0, spec.samples, size), _first(spec)):
         yield FilePart(_name(number, suffix), first, min(size, spec.samples - first))
 
 
@@ -67,7 +67,7 @@ def is_part(name: str, spec: DataSetSpec, content: Content) -> bool:
     if not (digits.isascii() and digits.isdigit()):
         return False
     number = int(digits)
-    is_within = number * _held_by_each(spec, content) < spec.samples
+    is_within = 0 <= (number - _first(spec)) * _held_by_each(spec, content) < spec.samples
     return is_within and name == _name(number, suffix)
 
 
@@ -80,6 +80,12 @@ def _held_by_each(spec: DataSetSpec, content: Content) -> int:
     if spec.per_file is not None:
         several = {holds: min(most, spec.per_file) for holds, most in several.items()}
     return {"one": 1, "all": spec.samples, **several}[writer(spec).HOLDS]
+
+
+def _first(spec: DataSetSpec) -> int:
+    """Give the number in the first file's name: a format may have it read."""
+    number: int = getattr(writer(spec), "FIRST", 0)
+    return number
 
 
 def closing(spec: DataSetSpec) -> tuple[str, ...]:

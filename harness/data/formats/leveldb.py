@@ -24,6 +24,8 @@ from harness.worker.readers.leveldb import FOOTER, MAGIC, key_of
 
 HOLDS = "table"
 CLOSING = ("MANIFEST-000001", "CURRENT")
+FIRST = 1
+"""The number of the first table: 0 is no file's (its library asserts it, where it asserts)."""
 _BLOCK = 65536
 _RESTART = 16
 """Every so many keys one is written whole."""
@@ -113,10 +115,11 @@ def close(tables: Sequence[dict[str, Any]]) -> Iterator[bytes]:
     """Say which tables there are and what keys each holds, and where that is said."""
     firsts = [0, *accumulate(one["samples"] for one in tables)]
     edit = _numbers(_COMPARATOR) + _sized(b"leveldb.BytewiseComparator")
-    edit += _numbers(_LOG, len(tables)) + _numbers(_LOG_BEFORE, 0)  # neither of which is there
-    edit += _numbers(_NEXT_FILE, len(tables) + 1) + _numbers(_LAST_WRITE, firsts[-1])
+    log = FIRST + len(tables)
+    edit += _numbers(_LOG, log) + _numbers(_LOG_BEFORE, 0)  # neither of which is there
+    edit += _numbers(_NEXT_FILE, log + 1) + _numbers(_LAST_WRITE, firsts[-1])
     for number, one in enumerate(tables):
-        edit += _numbers(_NEW_FILE, _LOWEST, number, one["bytes"])
+        edit += _numbers(_NEW_FILE, _LOWEST, FIRST + number, one["bytes"])
         edit += _sized(_written(firsts[number])) + _sized(_written(firsts[number + 1] - 1))
     yield _logged(edit)
     yield CLOSING[0].encode() + b"\n"
