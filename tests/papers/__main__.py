@@ -1,11 +1,13 @@
 """Run the papers' studies at smoke size on this machine, as a user would.
 
-    python -m tests.papers [STUDY …] [--to FOLDER] [words for `bakeoff run`]
+    python -m tests.papers [STUDY …] [--to FOLDER] [--own PLATFORM] [words for `bakeoff run`]
 
 Storage tiers are loop devices held back to a quarter of what the paper's devices read, and to
 requests a second that are ours (tests/storage/throttles.toml), and a folder in memory; containers
 are bubblewrap's, of this machine's own files; two processes that speak MPI are started by an
-mpirun. What needs two nodes runs on pretended hosts: ``python -m tests.engines.papers``.
+mpirun. Caffe and SINGA take part where PLATFORM names builds of them (copy `own-builds`), and are
+left out where it does not. What needs two nodes runs on pretended hosts:
+``python -m tests.engines.papers``.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +31,8 @@ from tests.storage.slow_tier import limits, missing, slow_tier
 STUDIES = ("shams2017", "wang2018", "chien2018", "chien2018-checkpoints", "bae2019", "lee2021")
 READS_LMDB, READS_PICTURES = "null[lmdb]", "torch[pillow]"
 ENVIRONMENTS = ("torch", READS_PICTURES, "tensorflow", "mpi", READS_LMDB)
+INSTALLED = ("torch", "tensorflow", "null")
+OWN_BUILDS = ("caffe", "caffe@intel", "singa")
 HELD_BACK = {
     "hdd": ("hdd", 'roles = ["data", "checkpoint"]'),
     "ssd": ("ssd", 'roles = ["data", "checkpoint"]'),
@@ -40,7 +45,7 @@ SIZE = "4G"
 """Of each: AlexNet's checkpoints take 700 MB, two are kept, and a third is written beside them."""
 HEAD = """\
 title = "This machine, with tiers that are held back"
-extends = "local"
+extends = "{2}"
 [storage.disk]
 path = "{0}/disk"
 kind = "this machine's disk"
@@ -57,7 +62,7 @@ kind = "a loop device held back to {2}"
 {3}
 """
 BOX = """\
-[frameworks.{0}.container]
+[frameworks."{0}".container]
 engine = "bwrap"
 image = "/"
 interpreter = "{1}"
@@ -76,6 +81,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.papers")
     parser.add_argument("studies", nargs="*", metavar="STUDY", default=list(STUDIES))
     parser.add_argument("--to", type=Path, default=Path("runs/papers"))
+    parser.add_argument("--own", metavar="PLATFORM", default="local")
     asked, words = parser.parse_known_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # tiers are taken away even then
     folder = asked.to.resolve()
@@ -86,27 +92,31 @@ def main() -> int:
     failed = bakeoff(folder, "env", "create", *ENVIRONMENTS)
     with ExitStack() as stack:
         memory = stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm"))
-        text = HEAD.format(folder, memory)
+        if asked.own.endswith(".toml"):
+            shutil.copy(asked.own, folder / "platforms")
+        own = load_platform(asked.own)
+        text = HEAD.format(folder, memory, own.name)
+        there = [name for name in OWN_BUILDS if name in own.frameworks]
         for tier, (kind, roles) in HELD_BACK.items() if not why else ():
             made = stack.enter_context(slow_tier(kind, size=SIZE, beneath=folder))
             text += TIER.format(tier, made.folder, limits(kind), roles)
             made.enter()
-        local = load_platform("local")
-        for name in (READS_LMDB, READS_PICTURES):
-            text += BOX.format(name.partition("[")[0], resolve(name, local).argv[0])
+        for name in (READS_LMDB, READS_PICTURES, *there):
+            text += BOX.format(name.partition("[")[0], resolve(name, own).argv[0])
         (folder / "platforms" / "held-back.toml").write_text(text, "utf-8")
         command = "mpirun --allow-run-as-root" if os.geteuid() == 0 else "mpirun"
         (folder / "platforms" / "mpi-here.toml").write_text(MPI.format(command), "utf-8")
         for study in asked.studies:
-            failed |= _run(folder, study, ("--platform", "held-back", *_but_mpi(study)), words)
+            failed |= _run(folder, study, ("--platform", "held-back", *_narrowed(there)), words)
             if study == "shams2017":
                 only = ("--platform", "mpi-here", "--only", "framework=mpi")
                 failed |= _run(folder, study, only, words)
     return failed
 
 
-def _but_mpi(study: str) -> tuple[str, ...]:
-    return ("--only", "framework=torch,tensorflow") if study == "shams2017" else ()
+def _narrowed(there: Sequence[str]) -> tuple[str, ...]:
+    """Leave out what no build is named of, and what an mpirun starts."""
+    return ("--only", f"framework={','.join((*INSTALLED, *there))}")
 
 
 def _run(folder: Path, study: str, where: Sequence[str], words: Sequence[str]) -> int:
