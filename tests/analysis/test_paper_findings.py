@@ -114,6 +114,18 @@ def test_a_cell_that_failed_says_how(tmp_path: Path) -> None:
     assert ratio == waited == "not measured: Rank 0 ended. torch sees no GPU"
 
 
+def test_no_other_cell_answers_for_one_that_failed(tmp_path: Path) -> None:
+    """Of two that are asked for, the one of which less else is said is meant."""
+    meant = RecordedCell(outcomes=dict.fromkeys(range(1, 7), "failed"))
+    other = RecordedCell(factors={"tier": "lustre"})
+    run = write_run(tmp_path, [meant, other], Recording())
+    asked = '[[finding]]\nquestion = "?"\npaper = "!"\nof = { framework = "torch" }\n'
+    (run / "study.toml").write_text(asked, "utf-8")
+    (told,) = found(analyse(Dataset([run])))
+    assert told.answer.value is None
+    assert told.measured.startswith("not measured: ")
+
+
 def test_a_cell_that_never_ran_is_named(tmp_path: Path) -> None:
     made = results(tmp_path)
     cells = tuple(

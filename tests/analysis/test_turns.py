@@ -12,8 +12,10 @@ import pytest
 from harness.analysis.analyse import analyse
 from harness.analysis.blocks.how_measured import how_measured
 from harness.analysis.blocks.paired_blocks import log_ratios
+from harness.analysis.papers.paper_findings import findings
 from harness.analysis.results import Results
 from harness.sections.cells import cells
+from harness.sections.contract.gather import questions
 from harness.store.dataset import Dataset
 from harness.store.layout import RunPaths, TrialName
 from harness.store.outcome import read_outcome, write_outcome
@@ -57,6 +59,18 @@ def test_a_burst_in_one_turn_does_not_move_a_blocks_ratio(tmp_path: Path) -> Non
     jax = of(told(tmp_path, Sharing(bursts=bursts)), "jax").comparison
     assert jax is not None
     assert jax.ratio == pytest.approx(1.02, abs=0.004)
+
+
+def test_a_paper_s_finding_has_the_ratio_that_the_ranking_has(tmp_path: Path) -> None:
+    """A burst in one turn moves the rates of whole trials apart, and no ratio of rounds."""
+    bursts = {("jax", block): {1 + block % 7: 3.0} for block in range(1, 7)}
+    run = recorded(tmp_path, Sharing(bursts=bursts))
+    asked = '[[finding]]\nquestion = "?"\npaper = "!"\n'
+    pair = 'of = { framework = "jax" }\nover = { framework = "torch" }\n'
+    (run / "study.toml").write_text(asked + pair, "utf-8")
+    results = analyse(Dataset([run]))
+    (told,) = findings(results, questions(results, pytest.fail))
+    assert told.answer.value == pytest.approx(1.02, abs=0.004)
 
 
 def test_settling_and_disturbed_turns_are_in_no_figure(tmp_path: Path) -> None:

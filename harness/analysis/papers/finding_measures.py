@@ -31,6 +31,8 @@ class FindingMeasure:
     """Whether its middle is that of rates; of others it is the median."""
     needs_over: bool = False
     """Whether it says nothing of one cell alone."""
+    absent: str = "nothing was recorded of it"
+    """Why a trial has no figure, as far as the quantity itself says."""
 
 
 def _rate(cell: CellResult, trial: TrialResult) -> float | None:
@@ -118,7 +120,7 @@ MEASURES: Mapping[str, FindingMeasure] = {
     "overhead_s": FindingMeasure(_step_s, "s of a step", DIFFERENCE, needs_over=True),
     "efficiency": FindingMeasure(_rate, "{} per second", PER_DEVICE, needs_over=True),
     "utilisation": FindingMeasure(_utilisation, "% busy"),
-    "memory": FindingMeasure(_memory, "% of the time"),
+    "memory": FindingMeasure(_memory, "% of the time", absent="only a GPU tells of its memory"),
     "disk": FindingMeasure(_disk, "% of the time"),
     "start_s": FindingMeasure(_start_s, "s"),
     "epoch_s": FindingMeasure(_epoch_s, "s for an epoch"),

@@ -1,8 +1,10 @@
 """Compare the findings of papers that a study names with what its run measured.
 
 A rate of one cell is the geometric mean of its counted trials, another quantity their median; of
-two cells, it is taken of both trials of the same block. Which cells answer says
-``finding_cells.py``; of several that are as good, the fastest.
+two cells, it is taken of both trials of the same block, with the rates that are compared everywhere
+else: where both took turns, those of a round beside each other. Which cells answer says
+``finding_cells.py``; of several that are as good, the fastest. Where those that are meant have no
+counted trial no other answers for them.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 
 from harness.analysis import numbers
 from harness.analysis.blocks.compare_cells import CONTENDED
+from harness.analysis.blocks.paired_blocks import rates_beside
 from harness.analysis.context import failures
 from harness.analysis.evidence import Questions
 from harness.analysis.papers import loss_agreement
@@ -102,20 +105,29 @@ def findings(results: Results, questions: Questions) -> tuple[PaperFinding, ...]
 
 
 def _answer(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> Answer:
-    cells = [one for one in results.cells if one.run == run.name and not one.refusal]
-    wanted, other = selection(asked["of"]), asked.get("over")
-    counted = [one for one in cells if _counted(one)]  # the fastest first
-    of: CellResult | None = next(iter(alone(counted, wanted)), None)
-    over: CellResult | None = None
-    if other is not None:
-        of, over = next(iter(pairs(counted, wanted, selection(other))), (None, None))
-    if of is None or (over is None and other is not None):
-        return Answer(_missing(results, run, asked))
-    told = _told_of(results, MEASURES[asked.get("measure", "rate")], cells, of, over)
-    sides = (of,) if over is None else (of, over)
+    cells = [one for one in results.cells if one.run == run.name]  # the fastest first
+    meant = _meant(cells, asked)
+    sides = next((one for one in meant if all(map(_answers, one))), None)
+    if sides is None:
+        return Answer(_missing(results, cells, asked, meant))
+    ranked = [one for one in cells if not one.refusal]
+    told = _told_of(results, MEASURES[asked.get("measure", "rate")], ranked, *sides)
     verdicts = {trial.verdict for one in sides for trial in _counted(one)}
     is_disturbed = told.value is not None and CONTENDED in verdicts
     return replace(told, beside_other_work=is_disturbed, cells=tuple(one.key for one in sides))
+
+
+def _meant(
+    cells: Sequence[CellResult], asked: Mapping[str, Any]
+) -> Sequence[tuple[CellResult, ...]]:
+    """Give the cells that a finding means, each with the one that it is over, if any."""
+    if asked.get("over") is None:
+        return [(one,) for one in alone(cells, selection(asked["of"]))]
+    return pairs(cells, selection(asked["of"]), selection(asked["over"]))
+
+
+def _answers(cell: CellResult) -> bool:
+    return not cell.refusal and bool(_counted(cell))
 
 
 def _told_of(
@@ -123,7 +135,7 @@ def _told_of(
     measure: FindingMeasure,
     cells: Sequence[CellResult],
     of: CellResult,
-    over: CellResult | None,
+    over: CellResult | None = None,
 ) -> Answer:
     """Answer with what two cells measured, or one."""
     named = results.names[of.run, of.key]
@@ -139,7 +151,8 @@ def _told_of(
     if over is None:
         figures = [measure.figure(of, one) for one in _counted(of)]
         unit = measure.unit.format(of.unit)
-        return _told([one for one in figures if one is not None], unit, measure.is_rate, named)
+        known = [one for one in figures if one is not None]
+        return _told(measure, known, unit, measure.is_rate, named)
     return _compared(measure, of, over, named, results.names[over.run, over.key])
 
 
@@ -148,40 +161,44 @@ def _compared(
 ) -> Answer:
     """Compare the trials of two cells in the same block."""
     theirs = {one.block: measure.figure(over, one) for one in _counted(over)}
+    rates = rates_beside(of, over)
     figures = [
         (mine, other)
         for trial in _counted(of)
-        if (mine := measure.figure(of, trial)) is not None
+        if (mine := measure.figure(of, replace(trial, rate=rates.get(trial.block)))) is not None
         and (other := theirs.get(trial.block)) is not None
     ]
     if measure.compared == DIFFERENCE:
-        return _told([mine - other for mine, other in figures], measure.unit, False, named, against)
+        more = [mine - other for mine, other in figures]
+        return _told(measure, more, measure.unit, False, named, against)
     devices = of.scale.devices / over.scale.devices if measure.compared == PER_DEVICE else 1.0
     ratios = [mine / other / devices for mine, other in figures if other]
     unit = "of linear" if measure.compared == PER_DEVICE else "times"
-    told = _told(ratios, unit, all(one > 0 for one in ratios), named, against)
+    told = _told(measure, ratios, unit, all(one > 0 for one in ratios), named, against)
     unlike = more_threads(over, of) if measure.compared == PER_DEVICE else ""
     return replace(told, text=f"{told.text}; {unlike}") if unlike else told
 
 
-def _missing(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> str:
+def _missing(
+    results: Results,
+    cells: Sequence[CellResult],
+    asked: Mapping[str, Any],
+    meant: Sequence[tuple[CellResult, ...]],
+) -> str:
     """Give the reason why no cell answers: refused, left out, failed or never run."""
-    sides = [selection(asked[side]) for side in ("of", "over") if asked.get(side) is not None]
-    cells = [one for one in results.cells if one.run == run.name]
-    lacking = [
-        which for which in sides if not any(_counted(one) and is_taken(one, which) for one in cells)
-    ]
-    wanted = lacking or sides
-    found = [one for one in cells if any(is_taken(one, which) for which in wanted)]
-    named = {one.key: results.names[one.run, one.key] for one in found}
-    wrong = [f"{named[one.key]} is not ranked, {one.refusal}" for one in found if one.refusal]
+    wanted = [selection(asked[side]) for side in ("of", "over") if asked.get(side) is not None]
+    silent = [one for sides in meant for one in sides if not _answers(one)]
+    named = {one.key: results.names[one.run, one.key] for one in cells}
+    wrong = [f"{named[one.key]} is not ranked, {one.refusal}" for one in silent if one.refusal]
+    if not wrong and silent:
+        wrong = [_no_number(min(silent, key=said), named)]
+    lacking = [which for which in wanted if not any(is_taken(one, which) for one in cells)]
     if not wrong and not lacking:
-        wrong = [f"nothing compares with {one}" for one in named.values()]
-    if not wrong and (failed := [one for one in found if not _counted(one)]):
-        wrong = [_no_number(min(failed, key=said), named)]
+        found = [one for one in cells if any(is_taken(one, which) for which in wanted)]
+        wrong = [f"nothing compares with {named[one.key]}" for one in found]
     if not wrong and len(results.runs) == 1:
         wrong = [
-            one.why for one in results.holes if any(which.takes(one.factors) for which in wanted)
+            one.why for one in results.holes if any(which.takes(one.factors) for which in lacking)
         ]
     return f"not measured: {', '.join(dict.fromkeys(wrong))}" if wrong else NO_CELL
 
@@ -198,11 +215,18 @@ def _counted(cell: CellResult) -> list[TrialResult]:
     return [one for one in cell.trials if one.counted]
 
 
-def _told(values: Sequence[float], unit: str, is_ratio: bool, of: str, over: str = "") -> Answer:
+def _told(
+    measure: FindingMeasure,
+    values: Sequence[float],
+    unit: str,
+    is_ratio: bool,
+    of: str,
+    over: str = "",
+) -> Answer:
     """Say a quantity with its interval; rates and ratios as rankings do."""
     what = f"{of} against {over}" if over else f"of {of}"
     if not values:
-        return Answer(f"not measured: nothing was recorded of it ({what})", of, over)
+        return Answer(f"not measured: {measure.absent} ({what})", of, over)
     middle, told = estimate.median(values), estimate.median_interval(values)
     if is_ratio:
         middle, told = estimate.centre(values), estimate.centre_interval(values)
