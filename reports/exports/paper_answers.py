@@ -19,6 +19,8 @@ from harness.stats.scaling import NOISE_OVER_ONE
 from harness.store.record_readers.run_reader import read_run
 from harness.store.records import RunInfo
 
+WHOLE = "whole"
+"""The size of a run that narrowed nothing."""
 ANSWERS = Path(__file__).parents[2] / "docs" / "papers.json"
 
 
@@ -82,7 +84,7 @@ def answers(directory: Path) -> Iterator[Recorded]:
             found.claim,
             found.question,
             found.measure,
-            record.size or "whole",
+            record.size or WHOLE,
             _of_a_model(answer) if run.is_simulated else answer.text,
             answer.value,
             *((None, None) if run.is_simulated else (answer.low, answer.high)),
