@@ -66,7 +66,7 @@ def found(plan: Plan) -> dict[str, Interpreter]:
             interpreters[name] = worker_python.identified(resolve(name, plan.platform))
         except Unavailable as problem:
             missing.append(str(problem))
-    missing += [] if plan.platform.is_simulated else _missing_data(plan)
+    missing += missing_data(plan)
     if missing:
         raise Unavailable("\n".join(missing))
     return interpreters
@@ -114,10 +114,10 @@ def of_payload(
     return TrialBasis(interpreters, payload, fingerprints, own or {})
 
 
-def _missing_data(plan: Plan) -> list[str]:
+def missing_data(plan: Plan) -> list[str]:
     """Report missing data sets with the command that makes them, and changes of a user's own."""
     missing = []
-    for cell, folder in data_sets(plan):
+    for cell, folder in () if plan.platform.is_simulated else data_sets(plan):
         if cell.own_files is None:
             if not is_finished(folder):
                 how = create_command(plan, cell)

@@ -31,3 +31,12 @@ def test_missing_data_are_named_before_the_gate_says_anything(tmp_path: Path) ->
     assert "Gate:" not in done.stderr
     assert not (tmp_path / "home" / "gate").exists()
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_plan_says_what_its_run_would_lack(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY, "utf-8")
+    done = bakeoff("plan", "study.toml", cwd=tmp_path, BAKEOFF_HOME=str(tmp_path / "home"))
+    assert done.returncode == 0
+    (note,) = (one for one in done.stdout.splitlines() if "is not there" in one)
+    assert note.startswith("Note: ")
+    assert note.endswith("To make it: bakeoff data create traces --format raw --samples 64")

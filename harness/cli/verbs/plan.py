@@ -37,6 +37,7 @@ def command(*, script: bool, as_json: bool, **typed: Any) -> None:
     from harness.plan.holes import NothingLeft
     from harness.plan.plan import to_json
     from harness.plan.power.prospects import warnings
+    from harness.run.setup import missing_data
 
     try:
         _, plan = Selection(**typed).plan()
@@ -47,17 +48,21 @@ def command(*, script: bool, as_json: bool, **typed: Any) -> None:
     if script:
         _print_scripts(plan, as_json=as_json)
         return
-    guess, noise = estimate(plan), known(plan)
+    guess, noise, missing = estimate(plan), known(plan), missing_data(plan)
     timing = {
         "total_s": guess.total_s,
         "node_hours": guess.node_hours,
         "gate_s": guess.gate_s,
         "starts_s": guess.starts_s,
-        "notes": [*doubts(plan, guess), *warnings(plan, noise)],
+        "notes": [*doubts(plan, guess), *warnings(plan, noise), *missing],
     }
     emit(
         {**to_json(plan), "estimate": timing} if as_json else None,
-        lambda: [*_in_words(plan, guess, noise), *notes(plan, guess, noise)],
+        lambda: [
+            *_in_words(plan, guess, noise),
+            *notes(plan, guess, noise),
+            *(f"Note: {one}" for one in missing),
+        ],
         as_json=as_json,
     )
 
