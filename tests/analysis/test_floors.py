@@ -13,7 +13,7 @@ import pytest
 from harness import user_folders
 from harness.analysis.analyse import analyse
 from harness.analysis.explain.explanation import explain
-from harness.analysis.explain.words import causes
+from harness.analysis.explain.words import beside, causes
 from harness.analysis.floors import kept_floors, layer_table
 from harness.analysis.floors.layer_times import (
     BACKWARD,
@@ -217,6 +217,8 @@ def test_a_floor_that_one_step_beat_is_beside_neither(tmp_path: Path, here: None
     found = explain(one, other, read, seed=1, floors=floors)
     assert found.terms[0].second_s < 0.007 < found.terms[0].first_s
     assert (found.terms[0].first_floor_s, found.terms[0].second_floor_s) == (None, None)
+    (said,) = (one for one in beside(found, "slow", "fast") if "floor" in one)
+    assert "took less in a step than in the quickest trial alone, so that no floor stands" in said
     assert all("machine can do" not in line for line in causes(found, "jax", "torch"))
 
 

@@ -50,6 +50,8 @@ class Term:
     first_floor_s: float | None = None
     """The least that the layer and pass needed alone on this machine; None: not kept, or beaten."""
     second_floor_s: float | None = None
+    is_beaten: bool = False
+    """Whether a floor was, by a step of either: it says nothing then."""
 
     @property
     def difference_s(self) -> float:
@@ -222,7 +224,12 @@ def _beside_floors(
     found = {cell.key: floors.of_part(cell, *term.key) for cell in (first, second)}
     beaten = [one for key, one in found.items() if one and 0 < took[key] < one.seconds]
     kept = {key: one.seconds for key, one in found.items() if one is not None and one not in beaten}
-    return replace(term, first_floor_s=kept.get(first.key), second_floor_s=kept.get(second.key))
+    return replace(
+        term,
+        first_floor_s=kept.get(first.key),
+        second_floor_s=kept.get(second.key),
+        is_beaten=bool(beaten),
+    )
 
 
 def _interval(

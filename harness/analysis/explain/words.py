@@ -9,7 +9,7 @@ from harness.analysis.explain.explanation import SMALLER, Explanation, Term
 from harness.analysis.explain.hardware import hardware
 from harness.analysis.explain.step_shares import UNEXPLAINED
 from harness.store.record_readers.attribution import Operation
-from harness.units import counted
+from harness.units import counted, listed
 from harness.verdicts.results import Interval
 
 _MUCH = 0.1
@@ -104,11 +104,18 @@ def _offset(of: Explanation) -> Iterator[str]:
 
 
 def beside(of: Explanation, first: str, second: str) -> Iterator[str]:
-    """Say of each cell what the hardware did while it was timed, and how its steps were traced."""
+    """Say of each cell what the hardware did while it was timed, and how its steps were traced.
+
+    And which parts have no floor because a step was quicker.
+    """
     for cell, name in ((of.first, first), (of.second, second)):
         if not of.refusal and (told := hardware(cell)):
             yield f"{name}: {told}."
     yield from (f"{one}." for one in of.traced)
+    if beaten := [part_name(one) for one in of.terms if one.is_beaten]:
+        parts = f"{listed(beaten)} took less in a step than in"
+        them = "it" if len(beaten) == 1 else "them"
+        yield f"{parts} the quickest trial alone, so that no floor stands beside {them}."
 
 
 def _cause(of: Explanation, term: Term, first: str, second: str) -> str:
