@@ -101,7 +101,9 @@ def basis(results: Results, ranked: Sequence[Ranking]) -> str:
         return ""
     least, most = (choose(one.blocks for one in every) for choose in (min, max))
     blocks = counted(most, "block") if least == most else f"{least} to {counted(most, 'block')}"
-    where = f"Measured on {_machine(results.runs[0])}{f' in {blocks}' if most else ''}"
+    (run,) = results.runs
+    origin = "Simulated" if run.is_simulated else "Measured"
+    where = f"{origin} on {_machine(run)}{f' in {blocks}' if most else ''}"
     # The answer is of effects where there are any, and its intervals are theirs.
     levels = [one.level for one in results.effects.values()]
     levels = levels or [one.interval.level for one in every if one.interval]

@@ -15,6 +15,8 @@ from harness.analysis.scaling.scaling import (
     scaling_lines,
 )
 
+_FEW_HOURS = 0.01
+"""Below, the cost of work is said in seconds."""
 ENOUGH = 0.80
 """What clusters commonly ask of a job before they give it more nodes."""
 
@@ -78,8 +80,10 @@ def _cost(line: ScalingLine) -> str:
     for work, cost in (("An epoch takes", per_epoch), (million, per_million)):
         least, most = cost(line.points[0].cell), cost(line.points[-1].cell)
         if least is not None and most is not None:
-            hours = f"{numbers.number(most)} node-hours at {line.points[-1].devices}"
-            return f"{work} {hours}, {numbers.number(least)} at {_counted(line, line.baseline)}."
+            unit, times = ("seconds", 3600) if max(least, most) < _FEW_HOURS else ("hours", 1)
+            first, last = (numbers.number(one * times) for one in (least, most))
+            at = f"{line.points[-1].devices}, {first} at {_counted(line, line.baseline)}"
+            return f"{work} {last} node-{unit} at {at}."
     return ""
 
 
