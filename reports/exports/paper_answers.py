@@ -11,11 +11,11 @@ from pathlib import Path
 from harness.analysis import numbers
 from harness.analysis.context.machine_words import began_on, machine_in_words
 from harness.analysis.papers.finding_cells import differing
+from harness.analysis.papers.finding_measures import why_impossible
 from harness.analysis.papers.paper_findings import NO_CELL, Answer, findings
 from harness.analysis.read import read_results
 from harness.analysis.results import Results
 from harness.sections.contract.gather import questions
-from harness.stats.scaling import NOISE_OVER_ONE
 from harness.store.record_readers.run_reader import read_run
 from harness.store.records import RunInfo
 
@@ -46,6 +46,8 @@ class Recorded:
     """Whether another program shared the cores of a trial that it is of."""
     cells: tuple[str, ...] = ()
     """The keys of the cells that it is of; empty where an older version entered it."""
+    doubt: str | None = None
+    """The worst verdict of a trial that it is of; None where an older version entered it."""
 
     @property
     def key(self) -> tuple[str, str, str, str, bool]:
@@ -54,8 +56,8 @@ class Recorded:
 
     @property
     def is_impossible(self) -> bool:
-        """Tell whether it is more than linear: then something slowed the baseline."""
-        return self.measure == "efficiency" and (self.value or 0.0) > NOISE_OVER_ONE
+        """Tell whether its figure cannot be: then something slowed the baseline."""
+        return bool(why_impossible(self.measure, self.value))
 
     @property
     def is_measured(self) -> bool:
@@ -94,6 +96,7 @@ def answers(directory: Path) -> Iterator[Recorded]:
             run.is_simulated,
             answer.beside_other_work,
             answer.cells if answer.value is not None else (),
+            None if run.is_simulated else answer.doubt,
         )
 
 

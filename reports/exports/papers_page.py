@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 from harness.analysis.papers.finding_cells import alone, pairs
-from harness.analysis.papers.paper_findings import NO_CELL
+from harness.analysis.papers.finding_measures import why_impossible
+from harness.analysis.papers.paper_findings import NO_CELL, in_doubt
 from harness.analysis.read import run_directories
 from harness.plan.cell import Cell
 from harness.plan.plan import Plan, make_plan
@@ -41,11 +42,13 @@ Bakeoff's studies follow five papers. Their abstracts make {claims} named claims
 study and the cells that ask the same question, and what was measured, with the size at which it
 was. {measured} of them were measured, {stand_ins} of these by a stand-in alone, which its row
 names; for {undisturbed}, no other program ran beside at least one answer; {smoke} were measured at
-smoke size alone, on tiny networks. What is left needs a GPU. Caffe, Intel's flavour and SINGA were
-built from their sources for this, and are in no CI. A claim counts as measured where one of its
-rows is; none counts by a model. Questions that have not been run yet: {unrun}. Of {answers}
-answers {single} are of one trial a cell; {keyless} were entered before their cells were kept, so
-that nothing checks that studies still have them.
+smoke size alone, on tiny networks. Not measured: {left}, which takes a GPU, as do copies to a
+device in `wang2018/overheads` and what `shams2017/utilisation` asks of GPUs. Caffe, Intel's flavour
+and SINGA were built from their sources for this, and are in no CI. A claim counts as measured where
+one of its rows is; none counts by a model. Questions that have not been run yet: {unrun}. Of
+{answers} answers {single} are of one trial a cell; {keyless} were entered before their cells were
+kept, so that nothing checks that studies still have them; of {known} the verdicts of their trials
+are kept, of which {doubtful} rest on one that was noisy or unsteady, as their rows say.
 
 This page is generated: `python -m reports.exports.papers_page RUN …` enters the answers of runs of
 the shipped studies and writes it anew. Each measure is explained in [studies](studies.md#finding).
@@ -84,11 +87,18 @@ def sizes_of(study: Study) -> tuple[tuple[str, ...], ...]:
 
 
 def is_meant(one: Recorded) -> bool:
-    """Tell whether an answer is of the cells that its finding means, of all that its size has."""
-    asked = (one.question, one.measure)
+    """Tell whether an answer is to a finding that there is, and of the cells that it means.
+
+    Of all that its size has: a run may have a few of them, and is of its study as that was.
+    """
+    asked = (one.claim, one.question, one.measure)
+    if one.study not in study_files():
+        return False
     study, plan = _planned(one.study, one.size)
-    (finding,) = (some for some in study.findings if (some.question, some.measure) == asked)
-    found = candidates(plan, finding)
+    findings = [x for x in study.findings if (x.claim, x.question, x.measure) == asked]
+    if one.value is None:
+        return bool(findings)
+    found = [sides for x in findings for sides in candidates(plan, x)]
     return one.cells in {tuple(some.key for some in sides) for sides in found}
 
 
@@ -130,6 +140,9 @@ def text(entered: Sequence[Recorded]) -> str:
         "stand_ins": len(claims - themselves),
         "undisturbed": len(alone),
         "smoke": len(claims - nodes),
+        "left": ", ".join(f"`{one}`" for one in CLAIMS if one not in claims),
+        "known": sum(one.doubt is not None for one in measured),
+        "doubtful": sum(bool(one.doubt) for one in measured),
     }
     parts = [_HEAD.format(claims=len(CLAIMS), **counts)]
     for paper, (title, doi) in PAPERS.items():
@@ -178,13 +191,13 @@ def _told(one: Recorded, machines: Sequence[str], sizes: Sequence[str]) -> str:
         return f"{one.size}: not measured: this size has no such cell{others}"
     if one.value is None:
         return f"{one.size}: {one.answer}"
-    if one.is_impossible:
-        return f"{one.size}: no answer: more than linear, so its baseline was slowed ({one.answer})"
+    if why := why_impossible(one.measure, one.value):
+        return f"{one.size}: no answer: {why} ({one.answer})"
     origin = "simulated, not measured; " if one.simulated else ""
     origin += "beside other work; " if one.beside_other_work else ""
     where = f"machine {machines.index(one.machine) + 1}; {one.day}"
     where += "" if one.cells else "; which cells answered was not kept"
-    return f"**{one.size}**: {origin}{one.answer} ({where})"
+    return f"**{one.size}**: {origin}{one.answer}{in_doubt(one.doubt or '')} ({where})"
 
 
 def _is_of(one: Recorded, study: Study, finding: FindingTable) -> bool:
@@ -200,14 +213,19 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
+def meant(new: Sequence[Recorded]) -> Iterator[Recorded]:
+    """Give the answers that are of the cells that are meant, and name the others."""
+    for one in new:
+        if is_meant(one):
+            yield one
+        else:
+            sys.stderr.write(f"Not entered, something else is asked: {one.question} {one.answer}\n")
+
+
 def main(names: Sequence[str]) -> None:
     """Enter the runs' answers, and write the page."""
     new = [one for run in run_directories(names) for one in answers(run)] if names else []
-    strange = [one for one in new if one.value is not None and not is_meant(one)]
-    for one in strange:
-        sys.stderr.write(f"Not entered, other cells are meant: {one.question} {one.answer}\n")
-    meant = [one for one in new if one not in strange]
-    entered = merged(recorded() if ANSWERS.exists() else (), meant)
+    entered = merged(recorded() if ANSWERS.exists() else (), list(meant(new)))
     written = json.dumps([asdict(one) for one in entered], indent=1, ensure_ascii=False)
     ANSWERS.write_text(written + "\n", "utf-8")
     PAGE.write_text(text(entered), "utf-8")

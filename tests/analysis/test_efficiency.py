@@ -52,6 +52,15 @@ def test_the_answer_is_efficiency_where_it_is_lost_and_what_it_costs():
     )
 
 
+def test_what_little_work_costs_is_said_in_seconds():
+    cells = [
+        dataclasses.replace(one, epoch_s=dataclasses.replace(one.epoch_s, value=2.0))
+        for one in _scaled(LOSSES).cells
+    ]
+    (line,) = scaling_lines(dataclasses.replace(_scaled(LOSSES), cells=tuple(cells)))
+    assert in_words(line).endswith("An epoch takes 16.0 node-seconds at 8, 2.00 at 1 node.")
+
+
 def test_devices_are_counted_where_a_node_has_several():
     scaled = _scaled(LOSSES)
     cells = [

@@ -130,6 +130,7 @@ def test_each_figure_alone_follows_from_raw_tables(tmp_path: Path) -> None:
     unknown = ("calls", "utilisation", "memory", "disk", "energy")
     assert {told[one].value for one in unknown} == {None}
     assert told["energy"].text.startswith("not measured: nothing was recorded of it")
+    assert told["memory"].text.startswith("not measured: only a GPU tells of its memory")
 
 
 def read(event: dict[str, Any]) -> list[dict[str, Any]]:

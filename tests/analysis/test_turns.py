@@ -29,6 +29,18 @@ QUIET = Behaviour(trial_noise=0.0, window_noise=0.004, windows=70)
 TORCH = RecordedCell(framework="torch", behaviour=QUIET)
 JAX = RecordedCell(framework="jax", behaviour=replace(QUIET, step_s=0.02 / 1.02))
 CELLS = (TORCH, JAX)
+ROUNDS = """
+    SELECT windows.block, turns.round, sum(steps) / sum(windows.end_ns - windows.start_ns) AS rate
+    FROM windows JOIN cells USING (cell_key) JOIN turns ON turns.cell_key = windows.cell_key
+        AND turns.trial = windows.trial AND turns.number = windows.turn
+    WHERE framework = '{0}' AND phase = 'measure' GROUP BY ALL
+"""
+RATIO = f"""
+    SELECT exp(avg(apart)) FROM (
+        SELECT block, median(ln(mine.rate / theirs.rate)) AS apart
+        FROM ({ROUNDS.format("jax")}) mine JOIN ({ROUNDS.format("torch")}) theirs
+        USING (block, round) GROUP BY block)
+"""
 MEASURE = {"trials": 6, "turns": True, "turn_s": 1.0}
 
 
@@ -68,9 +80,12 @@ def test_a_paper_s_finding_has_the_ratio_that_the_ranking_has(tmp_path: Path) ->
     asked = '[[finding]]\nquestion = "?"\npaper = "!"\n'
     pair = 'of = { framework = "jax" }\nover = { framework = "torch" }\n'
     (run / "study.toml").write_text(asked + pair, "utf-8")
-    results = analyse(Dataset([run]))
+    dataset = Dataset([run])
+    results = analyse(dataset)
     (told,) = findings(results, questions(results, pytest.fail))
     assert told.answer.value == pytest.approx(1.02, abs=0.004)
+    (row,) = dataset.sql(RATIO).rows
+    assert told.answer.value == pytest.approx(float(row[-1]))
 
 
 def test_settling_and_disturbed_turns_are_in_no_figure(tmp_path: Path) -> None:

@@ -139,6 +139,18 @@ def test_answers_are_of_the_cells_that_their_findings_mean() -> None:
     assert not papers_page.is_meant(replace(other, cells=other.cells[::-1]))
 
 
+def test_an_answer_of_other_cells_than_those_meant_is_named_and_not_entered(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    good = next(one for one in paper_answers.recorded() if len(one.cells) == 2)
+    strange = replace(good, cells=good.cells[::-1])
+    asked_once, of_a_user = replace(good, question="Asked once?"), replace(good, study="mine")
+    silent = replace(strange, value=None)
+    entered = papers_page.meant([strange, good, asked_once, silent, of_a_user])
+    assert list(entered) == [good, silent]
+    assert capsys.readouterr().err.count("Not entered, something else is asked: ") == 3
+
+
 def test_a_machine_is_told_as_more_than_a_count_of_nodes() -> None:
     machines = {one.machine for one in paper_answers.recorded() if one.value is not None}
     assert [one for one in machines if "core" not in one and " × " not in one] == []
@@ -204,3 +216,11 @@ def test_more_than_linear_is_no_answer() -> None:
     assert paper_answers.merged([above], [plain]) == (plain,)
     assert paper_answers.merged([plain], [above]) == (plain,)
     assert not above.is_measured
+    one = next(one for one in paper_answers.recorded() if one.measure == "overhead_s")
+    less = replace(one, value=-0.4, answer="−0.4 s of a step")
+    assert not less.is_measured
+    page = papers_page.text([less])
+    assert (
+        "no answer: less than nothing, so it is noise or its baseline was slowed (−0.4 s of a step)"
+        in page
+    )

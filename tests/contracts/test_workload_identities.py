@@ -68,7 +68,7 @@ def test_what_networks_but_those_of_texts_are_fed_is_read_alone_too() -> None:
 def test_what_null_cannot_be_fed_names_the_workloads_that_read() -> None:
     why = framework_info("null").refuses("input", "files")
     assert why is not None
-    assert "reading alone is a workload: read-tiny-pictures for tinycnn" in why
+    assert "what only reads (read-tiny-pictures for tinycnn" in why
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -1,12 +1,12 @@
-"""Run the papers' studies at smoke size on this machine, as a user would.
+"""Run the papers' studies on this machine, as a user would.
 
-    python -m tests.papers [STUDY …] [--to FOLDER] [--own PLATFORM] [words for `bakeoff run`]
+    python -m tests.papers [STUDY …] [--size smoke] [--to FOLDER] [--own PLATFORM] [words for `run`]
 
 Storage tiers are loop devices held back to a quarter of what the paper's devices read, and to
 requests a second that are ours (tests/storage/throttles.toml), and a folder in memory; containers
 are bubblewrap's, of this machine's own files; two processes that speak MPI are started by an
-mpirun. Caffe and SINGA take part where PLATFORM names builds of them (copy `own-builds`), and are
-left out where it does not. What needs two nodes runs on pretended hosts:
+mpirun. Where a size has cells of Caffe and SINGA, which smoke has not, they take part if PLATFORM
+names builds of them (copy `own-builds`). What needs two nodes runs on pretended hosts:
 ``python -m tests.engines.papers``.
 """
 
@@ -20,19 +20,21 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import ExitStack
 from pathlib import Path
 
 from harness.environments.worker_python import resolve
+from harness.plan.plan import make_plan
 from harness.platform.platform import load_platform
+from harness.study.study import load_study, study_files
 from tests.storage.slow_tier import limits, missing, slow_tier
 
 STUDIES = ("shams2017", "wang2018", "chien2018", "chien2018-checkpoints", "bae2019", "lee2021")
 READS_LMDB, READS_PICTURES = "null[lmdb]", "torch[pillow]"
 ENVIRONMENTS = ("torch", READS_PICTURES, "tensorflow", "mpi", READS_LMDB)
-INSTALLED = ("torch", "tensorflow", "null")
-OWN_BUILDS = ("caffe", "caffe@intel", "singa")
+OWN_BUILDS = frozenset({"caffe", "caffe@intel", "singa"})
+BY_MPI = "mpi"
 HELD_BACK = {
     "hdd": ("hdd", 'roles = ["data", "checkpoint"]'),
     "ssd": ("ssd", 'roles = ["data", "checkpoint"]'),
@@ -81,6 +83,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.papers")
     parser.add_argument("studies", nargs="*", metavar="STUDY", default=list(STUDIES))
     parser.add_argument("--to", type=Path, default=Path("runs/papers"))
+    parser.add_argument("--size", default="smoke")
     parser.add_argument("--own", metavar="PLATFORM", default="local")
     asked, words = parser.parse_known_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # tiers are taken away even then
@@ -96,27 +99,31 @@ def main() -> int:
             shutil.copy(asked.own, folder / "platforms")
         own = load_platform(asked.own)
         text = HEAD.format(folder, memory, own.name)
-        there = [name for name in OWN_BUILDS if name in own.frameworks]
+        there = OWN_BUILDS & own.frameworks.keys()
         for tier, (kind, roles) in HELD_BACK.items() if not why else ():
             made = stack.enter_context(slow_tier(kind, size=SIZE, beneath=folder))
             text += TIER.format(tier, made.folder, limits(kind), roles)
             made.enter()
-        for name in (READS_LMDB, READS_PICTURES, *there):
+        for name in (READS_LMDB, READS_PICTURES, *sorted(there)):
             text += BOX.format(name.partition("[")[0], resolve(name, own).argv[0])
         (folder / "platforms" / "held-back.toml").write_text(text, "utf-8")
         command = "mpirun --allow-run-as-root" if os.geteuid() == 0 else "mpirun"
         (folder / "platforms" / "mpi-here.toml").write_text(MPI.format(command), "utf-8")
         for study in asked.studies:
-            failed |= _run(folder, study, ("--platform", "held-back", *_narrowed(there)), words)
+            sized = ("--size", asked.size, *words)
+            only = _but(OWN_BUILDS - there | {BY_MPI}, study, asked.size)
+            failed |= _run(folder, study, ("--platform", "held-back", *only), sized)
             if study == "shams2017":
-                only = ("--platform", "mpi-here", "--only", "framework=mpi")
-                failed |= _run(folder, study, only, words)
+                only = ("--only", f"framework={BY_MPI}")
+                failed |= _run(folder, study, ("--platform", "mpi-here", *only), sized)
     return failed
 
 
-def _narrowed(there: Sequence[str]) -> tuple[str, ...]:
-    """Leave out what no build is named of, and what an mpirun starts."""
-    return ("--only", f"framework={','.join((*INSTALLED, *there))}")
+def _but(others: Set[str], study: str, size: str) -> tuple[str, ...]:
+    """Leave some frameworks out of a study that has them: its run is a narrowed one then."""
+    plan = make_plan(load_study(study_files()[study], size=size), load_platform("local"))
+    names = {cell.framework for cell in plan.cells}
+    return ("--only", f"framework={','.join(sorted(names - others))}") if names & others else ()
 
 
 def _run(folder: Path, study: str, where: Sequence[str], words: Sequence[str]) -> int:
@@ -125,8 +132,6 @@ def _run(folder: Path, study: str, where: Sequence[str], words: Sequence[str]) -
     argv = (
         "run",
         study,
-        "--size",
-        "smoke",
         "--create-environments",
         *where,
         "--set",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from harness.stats.scaling import NOISE_OVER_ONE
 from harness.verdicts.credibility.plausible import SAMPLES
 from harness.verdicts.results import CellResult, TrialResult
 
@@ -128,3 +129,12 @@ MEASURES: Mapping[str, FindingMeasure] = {
     "loss": FindingMeasure(_loss, "loss of training", AGREEMENT),
 }
 """By the word of `finding.measure`."""
+
+
+def why_impossible(measure: str, value: float | None) -> str:
+    """Say why a figure cannot be of what was asked; "" where it can."""
+    if measure == "efficiency" and value is not None and value > NOISE_OVER_ONE:
+        return "more than linear, so its baseline was slowed"
+    if measure == "overhead_s" and value is not None and value < 0:
+        return "less than nothing, so it is noise or its baseline was slowed"
+    return ""

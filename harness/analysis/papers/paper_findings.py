@@ -26,16 +26,17 @@ from harness.analysis.papers.finding_measures import (
     MEASURES,
     PER_DEVICE,
     FindingMeasure,
+    why_impossible,
 )
 from harness.analysis.results import Results
 from harness.analysis.scaling.scaling import more_threads
 from harness.stats import estimate
-from harness.stats.scaling import NOISE_OVER_ONE
 from harness.store.records import RunInfo
 from harness.study.matrix import selection
 from harness.verdicts.results import CellResult, TrialResult
 
 NO_CELL = "not measured: this run has no such cell"
+_DOUBTS = ("unsteady", "noisy")
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Answer:
     """Whether another program shared the cores of a trial that it is of."""
     cells: tuple[str, ...] = ()
     """The keys of those that it is of."""
+    doubt: str = ""
+    """The worst verdict of a trial that it is of, but for other work: unsteady, or noisy."""
 
 
 @dataclass(frozen=True)
@@ -71,20 +74,24 @@ class PaperFinding:
 
     @property
     def is_impossible(self) -> bool:
-        """Tell whether it is more than linear: then something slowed the baseline."""
-        return self.measure == "efficiency" and (self.answer.value or 0.0) > NOISE_OVER_ONE
+        """Tell whether its figure cannot be: then something slowed the baseline."""
+        return bool(why_impossible(self.measure, self.answer.value))
 
     @property
     def measured(self) -> str:
         """What was measured, in words, and what speaks against it."""
-        if self.is_impossible:
-            why = "more than linear, so its baseline was slowed"
+        if why := why_impossible(self.measure, self.answer.value):
             return f"no answer: {why} ({self.answer.text})"
         before = ""
         if self.stand_in and self.answer.value is not None:
             before = f"of a stand-in, {self.stand_in}; "
         before += "beside other work; " if self.answer.beside_other_work else ""
-        return before + self.answer.text
+        return before + self.answer.text + in_doubt(self.answer.doubt)
+
+
+def in_doubt(verdict: str) -> str:
+    """Say behind an answer what speaks against a trial that it is of."""
+    return f"; a trial is {verdict}" if verdict else ""
 
 
 def findings(results: Results, questions: Questions) -> tuple[PaperFinding, ...]:
@@ -114,7 +121,9 @@ def _answer(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> Answer:
     told = _told_of(results, MEASURES[asked.get("measure", "rate")], ranked, *sides)
     verdicts = {trial.verdict for one in sides for trial in _counted(one)}
     is_disturbed = told.value is not None and CONTENDED in verdicts
-    return replace(told, beside_other_work=is_disturbed, cells=tuple(one.key for one in sides))
+    doubt = next((one for one in _DOUBTS if one in verdicts and told.value is not None), "")
+    keys = tuple(one.key for one in sides)
+    return replace(told, beside_other_work=is_disturbed, cells=keys, doubt=doubt)
 
 
 def _meant(

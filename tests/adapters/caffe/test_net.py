@@ -121,6 +121,12 @@ def test_intel_s_sums_are_caffe_s_own_where_mkl_dnn_s_may_train_wrongly(
     assert named["block"] == of_sum
 
 
+def test_an_engine_that_was_asked_for_is_the_one_used_where_the_log_names_none() -> None:
+    assert Engines("intel", "MKLDNN").used(None, "cpu") == "MKLDNN"
+    assert Engines("intel", "MKLDNN").used("CAFFE", "cpu") == "CAFFE"
+    assert Engines("intel", None).used(None, "cpu") is None
+
+
 @pytest.mark.parametrize("name", sorted(plugins.workload_names()))
 def test_a_plan_knows_which_networks_have_no_net(name: str) -> None:
     made = plugins.workload(name)

@@ -17,12 +17,15 @@ from typing import Any
 
 import pytest
 
+from harness.data.create import create
+from harness.data.sets import DataSetSpec
 from harness.gate import gate
 from harness.gate.result import Result
 from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.ranks import payload
 from harness.run.session import start
+from harness.run.storage.tiers import data_sets
 from harness.store.dataset import Dataset
 from harness.store.records import IN_PART
 from harness.study.study import load_study
@@ -35,6 +38,7 @@ STUDY = """title = "A user's own Caffe"
 workload = {workloads}
 framework = "{framework}"
 batch = 8
+{more}
 [measure]
 trials = 2
 warmup = "3 steps"
@@ -59,9 +63,9 @@ def planned(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         encoding="utf-8",
     )
 
-    def plan(*workloads: str) -> Plan:
+    def plan(*workloads: str, more: str = "") -> Plan:
         study = tmp_path / "study.toml"
-        text = STUDY.format(workloads=json.dumps(workloads), framework=framework)
+        text = STUDY.format(workloads=json.dumps(workloads), framework=framework, more=more)
         study.write_text(text, encoding="utf-8")
         return make_plan(load_study(study), load_platform(str(platform)))
 
@@ -90,6 +94,18 @@ def test_a_bias_that_learns_twice_as_fast_is_caught(planned: Any, tmp_path: Path
     assert "after update 1 of its own gradients is 1.0e+00 off" in result.detail, (
         "norms learn so too"
     )
+
+
+@pytest.mark.parametrize("form", ["datum", "leveldb"])
+def test_it_trains_from_databases_of_ours(
+    form: str, planned: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    plan = planned("tinycnn", more=f'input = "files"\nformat = "{form}"\nsamples = 64')
+    for _, folder in data_sets(plan):
+        create(DataSetSpec("tiny-pictures", form, 64), folder, doing=lambda _: None)
+    start(plan, root=tmp_path / "run", study_text="", observer=Listener())
+    assert {trial.outcome.ended for trial in Dataset([tmp_path / "run"]).trials} == {"ok"}
 
 
 def test_a_session_measures_it_and_times_its_layers_once(planned: Any, tmp_path: Path) -> None:
