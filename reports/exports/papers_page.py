@@ -43,12 +43,13 @@ study and the cells that ask the same question, and what was measured, with the 
 was. {measured} of them were measured, {stand_ins} of these by a stand-in alone, which its row
 names; for {undisturbed}, no other program ran beside at least one answer; {smoke} were measured at
 smoke size alone, on tiny networks. Not measured: {left}, which takes a GPU, as do copies to a
-device in `wang2018/overheads` and what `shams2017/utilisation` asks of GPUs. Caffe, Intel's flavour
-and SINGA were built from their sources for this, and are in no CI. A claim counts as measured where
-one of its rows is; none counts by a model. Questions that have not been run yet: {unrun}. Of
-{answers} answers {single} are of one trial a cell; {keyless} were entered before their cells were
-kept, so that nothing checks that studies still have them; of {known} the verdicts of their trials
-are kept, of which {doubtful} rest on one that was noisy or unsteady, as their rows say.
+device in `wang2018/overheads` and what `shams2017/utilisation` asks of GPUs. Frameworks that
+users build themselves were [built for this](frameworks.md), and are in no CI. A claim counts as
+measured where one of its rows is; none counts by a model. Questions that have not been run yet:
+{unrun}. Of {answers} answers {single} are of one trial a cell; {keyless} were entered before their
+cells were kept, so that nothing checks that studies still have them; of {known} the verdicts of
+their trials are kept, of which {doubtful} rest on one that was noisy or unsteady, as their rows
+say.
 
 This page is generated: `python -m reports.exports.papers_page RUN …` enters the answers of runs of
 the shipped studies and writes it anew. Each measure is explained in [studies](studies.md#finding).
