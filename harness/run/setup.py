@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.data import user_data
-from harness.data.sets import is_finished
 from harness.environments import worker_python
 from harness.environments.worker_python import Interpreter
 from harness.errors import RunError, Unavailable
@@ -27,7 +25,7 @@ from harness.platform.platform import Platform, load_platform
 from harness.ranks.payload import Closures, Payload, gather
 from harness.run import trust
 from harness.run.provenance import provenance
-from harness.run.storage.tiers import create_command, data_sets
+from harness.run.storage.missing_data import missing_data
 from harness.run.trials.prepared import Prepared
 from harness.store.gate_results import SEALS
 from harness.store.layout import RunPaths
@@ -112,24 +110,6 @@ def of_payload(
         for cell in plan.cells
     }
     return TrialBasis(interpreters, payload, fingerprints, own or {})
-
-
-def missing_data(plan: Plan) -> list[str]:
-    """Report missing data sets with the command that makes them, and changes of a user's own."""
-    missing = []
-    for cell, folder in () if plan.platform.is_simulated else data_sets(plan):
-        if cell.own_files is None:
-            if not is_finished(folder):
-                how = create_command(plan, cell)
-                missing.append(
-                    f"{folder} is not there, or not finished. To make it: {how}\n"
-                    "    To read files of your own instead: add --data PATH"
-                )
-        elif not is_finished(folder):
-            missing.append(f"{folder} is gone, which described {cell.own_files}; run it anew.")
-        elif (why := user_data.changed(folder, Path(cell.own_files))) is not None:
-            missing.append(f"{why} since this run was planned; run it anew.")
-    return missing
 
 
 def lay_out(

@@ -37,7 +37,7 @@ def command(*, script: bool, as_json: bool, **typed: Any) -> None:
     from harness.plan.holes import NothingLeft
     from harness.plan.plan import to_json
     from harness.plan.power.prospects import warnings
-    from harness.run.setup import missing_data
+    from harness.run.storage.missing_data import missing_data
 
     try:
         _, plan = Selection(**typed).plan()
