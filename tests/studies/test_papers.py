@@ -72,6 +72,8 @@ ELSEWHERE = {
     "How much faster trains Intel's flavour than BVLC's?",
     "And from an LMDB of its messages?",
     "How much faster does CosmoFlow train with two buffers than reading sample by sample?",
+    "How much longer is a step with nothing read ahead than one that is fed nothing?",
+    "And one with a batch ahead?",
 }
 """What one machine without a Caffe, whose tiers are folders, leaves open at smoke size."""
 LEE = included(
