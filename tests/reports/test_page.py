@@ -393,6 +393,10 @@ def test_answers_and_rankings_of_many_large_workloads_unfold():
     page = render(large_samples.nine_workloads())
     assert page.split('class="answers opens"')[0].count('<p class="answer one">') == 3
     assert "<summary>6 more workloads</summary>" in page
+    nine = large_samples.nine_workloads()
+    four = [one for one in nine.cells if int(one.workload.removeprefix("network")) <= 4]
+    page_of_four = render(dataclasses.replace(nine, cells=tuple(four)))
+    assert "<summary>1 more workload</summary>" in page_of_four
     assert page.count('<section class="ranking folded"') == 7
     assert "<small>cpu</small></h2> <span>fw0 bf16 batch 128: 796 images/s</span>" in page
 
