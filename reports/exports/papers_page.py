@@ -48,8 +48,7 @@ users build themselves were [built for this](frameworks.md), and are in no CI. A
 measured where one of its rows is; none counts by a model. Questions that have not been run yet:
 {unrun}. Of {answers} answers {single} are of one trial a cell; {keyless} were entered before their
 cells were kept, so that nothing checks that studies still have them; of {known} the verdicts of
-their trials are kept, of which {doubtful} rest on one that was noisy or unsteady, as their rows
-say.
+their trials are kept, of which {doubtful} rest on a trial that was not steady, as their rows say.
 
 This page is generated: `python -m reports.exports.papers_page RUN …` enters the answers of runs of
 the shipped studies and writes it anew. Each measure is explained in [studies](studies.md#finding).

@@ -18,7 +18,7 @@ from harness.store.outcome import Ended
 from harness.store.records import Gate, Hole
 from harness.study.study import load_study
 from harness.verdicts.io_results import InputResult
-from harness.verdicts.results import TrialResult
+from harness.verdicts.results import CellResult, TrialResult
 from reports.page.page import render
 from tests.reports import samples
 from tests.runs import Behaviour, RecordedCell, Recording, write_run
@@ -124,6 +124,21 @@ def test_no_other_cell_answers_for_one_that_failed(tmp_path: Path) -> None:
     (told,) = found(analyse(Dataset([run])))
     assert told.answer.value is None
     assert told.measured.startswith("not measured: ")
+
+
+def test_an_answer_says_the_worst_verdict_of_its_trials(tmp_path: Path) -> None:
+    made = results(tmp_path)
+
+    def judged(cell: CellResult, verdicts: tuple[str, ...]) -> CellResult:
+        pairs = zip(cell.trials, verdicts, strict=False)
+        trials = tuple(replace(trial, verdict=one) for trial, one in pairs)
+        return replace(cell, trials=(*trials, *cell.trials[len(verdicts) :]))
+
+    told = ("noisy", "stalled", "contended", "unsteady")
+    cells = tuple(judged(one, told) if one.framework == "torch" else one for one in made.cells)
+    ratio, *_ = found(replace(made, cells=cells))
+    assert ratio.measured.endswith("; the worst trial is called stalled")
+    assert ratio.measured.startswith("beside other work; ")
 
 
 def test_a_cell_that_never_ran_is_named(tmp_path: Path) -> None:

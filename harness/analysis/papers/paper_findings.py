@@ -34,9 +34,9 @@ from harness.stats import estimate
 from harness.store.records import RunInfo
 from harness.study.matrix import selection
 from harness.verdicts.results import CellResult, TrialResult
+from harness.verdicts.thresholds import SEVERITY
 
 NO_CELL = "not measured: this run has no such cell"
-_DOUBTS = ("unsteady", "noisy")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Answer:
     cells: tuple[str, ...] = ()
     """The keys of those that it is of."""
     doubt: str = ""
-    """The worst verdict of a trial that it is of, but for other work: unsteady, or noisy."""
+    """The worst verdict of a trial that it is of, but for other work; empty if all are valid."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class PaperFinding:
 
 def in_doubt(verdict: str) -> str:
     """Say behind an answer what speaks against a trial that it is of."""
-    return f"; a trial is {verdict}" if verdict else ""
+    return f"; the worst trial is called {verdict}" if verdict else ""
 
 
 def findings(results: Results, questions: Questions) -> tuple[PaperFinding, ...]:
@@ -119,11 +119,12 @@ def _answer(results: Results, run: RunInfo, asked: Mapping[str, Any]) -> Answer:
         return Answer(_missing(results, cells, asked, meant))
     ranked = [one for one in cells if not one.refusal]
     told = _told_of(results, MEASURES[asked.get("measure", "rate")], ranked, *sides)
-    verdicts = {trial.verdict for one in sides for trial in _counted(one)}
-    is_disturbed = told.value is not None and CONTENDED in verdicts
-    doubt = next((one for one in _DOUBTS if one in verdicts and told.value is not None), "")
-    keys = tuple(one.key for one in sides)
-    return replace(told, beside_other_work=is_disturbed, cells=keys, doubt=doubt)
+    told = replace(told, cells=tuple(one.key for one in sides))
+    if told.value is None:
+        return told
+    verdicts = {trial.verdict for one in sides for trial in _counted(one) if trial.verdict}
+    doubt = max(verdicts - {"valid", CONTENDED}, key=SEVERITY.index, default="")
+    return replace(told, beside_other_work=CONTENDED in verdicts, doubt=doubt)
 
 
 def _meant(
