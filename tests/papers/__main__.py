@@ -6,7 +6,7 @@ Storage tiers are loop devices held back to a quarter of what the paper's device
 requests a second that are ours (tests/storage/throttles.toml), and a folder in memory; containers
 are bubblewrap's, of this machine's own files; two processes that speak MPI are started by an
 mpirun. Where a size has cells of Caffe and SINGA, which smoke has not, they take part if PLATFORM
-names builds of them (copy `own-builds`). What needs two nodes runs on pretended hosts:
+names builds of them (as `own-builds`). What needs two nodes runs on pretended hosts:
 ``python -m tests.engines.papers``.
 """
 
