@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from harness.worker.scale import Scale
 
@@ -53,6 +53,9 @@ class Job:
     """Of each measured window, as in the cell's first trial; None: the loop chooses."""
     variables: Dict[str, Any] = field(default_factory=dict)
     """Patterns of the variables that are recorded (``facts/variables.py``)."""
+    known: List[str] = field(default_factory=list)
+    """Kernels and layers whose ceilings are known of this machine: a job of ceilings leaves them
+    out."""
 
 
 def read(path: str) -> Job:
@@ -81,7 +84,10 @@ def recomputes(factors: Mapping[str, Any]) -> bool:
 def text(job: Job) -> str:
     """Write a job as JSON, on one line: indenting is slow, and each trial has one."""
     values = {name: vars(getattr(job, name)) for name in ("scale", "warmup", "until")}
-    return json.dumps({"version": VERSION, **vars(job), **values}, sort_keys=True)
+    given = {"version": VERSION, **vars(job), **values}
+    if not job.known:
+        del given["known"]  # which code of earlier versions does not have
+    return json.dumps(given, sort_keys=True)
 
 
 def without_purpose(job: Job) -> Job:

@@ -52,7 +52,8 @@ def answers(environment: str, *files: Path) -> dict[str, dict[str, str | None]]:
 
 def work(environment: str, directory: Path, **fields: Any) -> list[dict[str, Any]]:
     """Run one worker of a built environment on a job and give its events."""
-    return work_with(python(environment), environment.partition("@")[0], directory, **fields)
+    given = {"environment": environment, **fields}
+    return work_with(python(environment), environment.partition("@")[0], directory, **given)
 
 
 def work_with(

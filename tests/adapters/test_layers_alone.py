@@ -29,6 +29,8 @@ pytestmark = pytest.mark.framework
         ("tensorflow", "fc/forward+backward", "bf16"),
         ("tensorflow@1.15", "block/conv2/forward+backward", "fp32"),
         ("keras", "conv1/forward+backward", "fp32"),
+        ("keras@jax", "conv1/forward+backward", "fp32"),
+        ("keras@torch", "conv1/forward+backward", "fp32"),
         ("tinygrad", "conv1/forward+backward", "fp32"),
         ("tinygrad", "bn1/forward", "fp32"),
     ],
@@ -36,13 +38,19 @@ pytestmark = pytest.mark.framework
 def test_a_layer_is_timed_alone(
     framework: str, layer: str, precision: str, workers: Workers, tmp_path: Path
 ) -> None:
-    is_alone = framework in ("tensorflow@1.15", "tinygrad")  # an older Python; imported in no time
+    is_alone = "@" in framework or framework == "tinygrad"  # one of several; imported in no time
     run = work if is_alone else partial(forked, workers)
     events = run(
         framework,
         tmp_path,
         workload=f"tinycnn/{layer}",
-        factors={"batch": 4, "device": "cpu", "precision": precision, "threads": 1},
+        factors={
+            "batch": 4,
+            "device": "cpu",
+            "precision": precision,
+            "threads": 1,
+            "compile": framework == "keras@jax",  # which does nothing else
+        },
     )
     assert told(events, "finished")
     assert told(events, "units")["units"] == {"images": 4}
@@ -64,3 +72,15 @@ def test_the_job_of_ceilings_times_the_layers_that_multiply(
     assert alone == every[: len(alone)] != []
     reached = {one.kernel for one in reached_in(TrialPaths(tmp_path)) if one.unit == LAYER}
     assert reached == set(alone)
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_a_job_of_ceilings_leaves_out_what_is_known(
+    framework: str, workers: Workers, tmp_path: Path
+) -> None:
+    factors = {"batch": 4, "device": "cpu", "precision": "fp32", "threads": 1}
+    *others, last = (one.words for one in multiplying(WORKLOAD.network, 4, factors))
+    known = ["gemm", "convolution", "triad", *others]
+    events = forked(workers, framework, tmp_path, purpose="ceilings", factors=factors, known=known)
+    assert [one["kernel"] for one in events if one["event"] == "ceiling"] == [last]
+    assert {one.kernel for one in reached_in(TrialPaths(tmp_path))} == {last}

@@ -17,7 +17,7 @@ from harness.plan.plan import Plan, make_plan
 from harness.platform.platform import load_platform
 from harness.run.session import resume, start
 from harness.store.layout import RunPaths, TrialPaths
-from harness.store.record_readers.ceilings import read_ceilings
+from harness.store.record_readers.ceilings import LAYER, REFUSED, Reached, read_ceilings
 from harness.study.framework import framework_info
 from harness.study.study import load_study
 from tests.outcomes import seal
@@ -101,6 +101,30 @@ def test_a_run_measures_ceilings_once_after_its_trials_and_the_next_run_knows_th
 
     assert run(plan, tmp_path / "second") == ["trial-1", "trial-1"]
     assert set(read_ceilings(RunPaths(tmp_path / "second"))) == set(found)
+
+
+def test_layers_that_a_job_had_no_time_for_are_left_to_the_next_run(
+    plan: Plan, first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed = dataclasses.replace(framework_info("null"), kinds=("train", "ceiling", "layer"))
+    monkeypatch.setattr(ceiling_cells, "framework_info", lambda _: claimed)
+    (one, *_) = read_ceilings(RunPaths(first))
+    layers = [list(ceiling_cells.layer_words(cell)) for cell in plan.cells]
+    lacking = layers[1].pop()
+    for words in (*layers[0], *layers[1]):
+        timed = dataclasses.replace(one, reached=Reached(words, LAYER, 1.0, None))
+        known_ceilings.learn(plan.platform.name, [timed])
+
+    assert run(plan, tmp_path / "second") == ["trial-1", "trial-1", "ceilings"]
+    (job,) = (tmp_path / "second").glob("cells/*/ceilings/job.json")
+    assert job.parent.parent.name == plan.cells[1].key
+    known = json.loads(job.read_text())["known"]
+    assert sorted(known) == sorted(["convolution", "gemm", "triad", *layers[1]])
+
+    refused = dataclasses.replace(one, reached=Reached(lacking, REFUSED, 1e-9, None))
+    known_ceilings.learn(plan.platform.name, [refused])
+    assert run(plan, tmp_path / "third") == ["trial-1", "trial-1"]
+    assert lacking not in {x.reached.kernel for x in read_ceilings(RunPaths(tmp_path / "third"))}
 
 
 @pytest.mark.usefixtures("first")

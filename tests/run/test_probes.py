@@ -87,6 +87,20 @@ def test_a_study_that_explains_nothing_has_its_trials_alone(plan: Plan, tmp_path
 
 
 @pytest.mark.usefixtures("probed")
+def test_a_trial_is_told_the_same_whether_its_cell_is_probed_or_not(
+    plan: Plan, tmp_path: Path
+) -> None:
+    quiet = dataclasses.replace(plan, measure=dataclasses.replace(plan.measure, explain=False))
+    assert run(plan, tmp_path / "probed") == ["probe", "trial-1"]
+    assert run(quiet, tmp_path / "alone") == ["trial-1"]
+    told = []
+    for root in (tmp_path / "probed", tmp_path / "alone"):
+        (job,) = root.glob("cells/*/trial-1/job.json")
+        told.append(job.read_text(encoding="utf-8").replace(str(root), "RUN"))
+    assert told[0] == told[1]
+
+
+@pytest.mark.usefixtures("probed")
 def test_a_probe_that_fails_is_recorded_and_warned_of_and_stops_nothing(
     plan: Plan, tmp_path: Path
 ) -> None:

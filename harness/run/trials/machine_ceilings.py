@@ -15,6 +15,7 @@ from harness.store.layout import RunPaths, TrialPaths
 from harness.store.outcome import read_outcome
 from harness.store.record_readers.ceilings import (
     LAYER,
+    REFUSED,
     VERSION,
     Ceiling,
     Conditions,
@@ -22,6 +23,7 @@ from harness.store.record_readers.ceilings import (
     read_ceilings,
 )
 from harness.store.run_directory import trial_folders
+from harness.worker.facts.ceilings import KERNELS
 from harness.worker.network.precisions import precision_of
 
 
@@ -45,14 +47,18 @@ class MachineCeilings:
             return False
         return first_or_once_more(paths, paths.ceilings_of(cell.key))
 
-    def _is_known(self, cell: Cell) -> bool:
-        """Tell whether kernels, and its network's heaviest layer, were measured so before."""
+    def known_of(self, cell: Cell) -> tuple[str, ...]:
+        """Name the kernels, and the layers of its network, that were tried so before."""
+        wanted = {*KERNELS, *layer_words(cell)}
         under = self._conditions(cell)
-        known = [one.reached for one in self._known if one.under == under]
-        if all(one.unit == LAYER for one in known):
-            return False
-        heaviest = next(iter(layer_words(cell)), None) if times_layers(cell) else None
-        return heaviest is None or heaviest in {one.kernel for one in known}
+        tried = {one.reached.kernel for one in self._known if one.under == under}
+        return tuple(sorted(wanted & tried))
+
+    def _is_known(self, cell: Cell) -> bool:
+        """Tell whether kernels, and all layers of its network that multiply, are known."""
+        known = set(self.known_of(cell))
+        wanted = set(layer_words(cell)) if times_layers(cell) else set()
+        return not known.isdisjoint(KERNELS) and wanted <= known
 
     def keep(self, paths: RunPaths) -> None:
         """Write down what concerns the run's cells, and keep what it measured for later runs."""
@@ -64,6 +70,8 @@ class MachineCeilings:
         best: dict[object, Ceiling] = {}
         before = _written(paths)  # of cells that this session has nothing to do with
         for one in sorted((*before, *self._known, *measured), key=lambda one: one.reached.per_s):
+            if one.reached.unit == REFUSED:
+                continue
             is_ours = one.reached.unit != LAYER or one.reached.kernel in layers
             if one in before or (_of(one.under) in wanted and is_ours):
                 best[one.under, one.reached.kernel] = one

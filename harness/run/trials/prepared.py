@@ -43,6 +43,8 @@ class Prepared:
     fingerprint: str
     mixed: bool
     """Whether earlier trials of this cell ran with another fingerprint."""
+    known: tuple[str, ...] = ()
+    """Of its job of ceilings: those that are known of this machine."""
 
 
 @dataclass(frozen=True)

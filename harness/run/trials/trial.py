@@ -98,7 +98,7 @@ def begin_trial(
     cell = prepared.cell
     token = f"{bench.run_id}/{cell.key}/{name}"
     worker = worker_of(bench, prepared, str(name), token)
-    job = job_of(bench, cell, str(name))
+    job = replace(job_of(bench, cell, str(name)), known=list(prepared.known))
     asked = _asked(bench, cell, name)
     if asked is not None:
         job = replace(job, paths={**job.paths, **_proof_paths(bench, cell, asked, str(name))})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from harness.plan.cell import Cell
@@ -47,9 +48,7 @@ class UntimedWork:
             return
         self._divide_steps()
         if self._cells:
-            ceilings = MachineCeilings(self._plan.platform.name, self._cells)
-            self._run_due(CEILINGS, ceilings.is_due)
-            ceilings.keep(self._paths)
+            self._measure_ceilings()
 
     def is_undivided(self) -> bool:
         """Whether a signal came before every step was divided that this session could divide."""
@@ -69,6 +68,14 @@ class UntimedWork:
         if not cell.factors["compile"] or cell.factors["compile_cache"] != "warm":
             return False
         return untimed_jobs.first_or_once_more(paths, paths.cold(cell.key))
+
+    def _measure_ceilings(self) -> None:
+        """Measure what is not known of this machine yet, and keep it."""
+        ceilings = MachineCeilings(self._plan.platform.name, self._cells)
+        for one in self._cells.values():
+            if self._interrupts.count == 0 and ceilings.is_due(self._paths, one.cell):
+                self._run(replace(one, known=ceilings.known_of(one.cell)), CEILINGS)
+        ceilings.keep(self._paths)
 
     def _divide_steps(self) -> None:
         """Trace the steps of cells that are not divided yet, or were disturbed while they were."""

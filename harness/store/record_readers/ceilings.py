@@ -19,7 +19,10 @@ from harness.worker.network.alone import PASSES_DONE
 VERSION = 1  # 1: first
 COMPUTE, MEMORY, LAYER = "FLOP", "bytes", PASSES_DONE
 """Units. A layer's pass is one of a batch, and its kernel the words of ``least_words``."""
-_UNITS = (COMPUTE, MEMORY, LAYER)
+REFUSED = "refused"
+"""In place of a unit, of what was tried in vain: no run has it, and no later run tries it again."""
+_UNITS = (COMPUTE, MEMORY, LAYER, REFUSED)
+_NOTHING_PER_S = 1e-9
 _MOST_READ = 16 * MIB
 _MOST = 10_000
 
@@ -86,7 +89,7 @@ def usable(raw: Any) -> tuple[Ceiling, ...]:
 
 
 def reached_in(trial: TrialPaths) -> tuple[Reached, ...]:
-    """Read what an untimed job's kernels reached, from its windows."""
+    """Read what an untimed job's kernels reached, from its windows, and what was refused."""
     found: list[Reached] = []
     head: dict[str, Any] | None = None
     best = 0.0
@@ -98,6 +101,8 @@ def reached_in(trial: TrialPaths) -> tuple[Reached, ...]:
         elif event["event"] == "ceiling":
             if head is not None and best > 0 and isfinite(best):
                 found.append(Reached(head["kernel"], head["unit"], best, head.get("cache_bytes")))
+            elif head is not None and not head["work"]:
+                found.append(Reached(head["kernel"], REFUSED, _NOTHING_PER_S, None))
             head, best = (event if "kernel" in event else None), 0.0
     return tuple(one for one in found if one.unit in _UNITS)
 
