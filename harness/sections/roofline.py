@@ -8,9 +8,9 @@ from harness.analysis.context.roofline import roof
 from harness.analysis.evidence import Evidence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
-from harness.sections.contract.blocks import Block, Chart, Gist, Roof
+from harness.sections.contract.blocks import Block, Chart, Gist, Note, Roof
 from harness.sections.contract.section import Section
-from harness.units import scaled
+from harness.units import listed, scaled
 
 _COLUMNS = (
     Column("name", "cell or ceiling", "name"),
@@ -22,7 +22,7 @@ _COLUMNS = (
 
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
-    ceilings, points = roof(results)
+    ceilings, points = roof(results, evidence.ceilings or ())
     if not points:
         return
     cells = tuple((one.name, one.intensity, one.flops, None, "this study") for one in points)
@@ -31,6 +31,8 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     highest = max(points, key=lambda one: one.flops)
     yield Gist(f"highest: {scaled(highest.flops, 'FLOP/s')}, {highest.name}")
     yield Chart(Roof(ceilings, points), table)
+    if above := [one.name for one in points if one.share > 1]:
+        yield Note(f"Above their ceiling, which was measured or stated too low: {listed(above)}.")
 
 
 SECTION = Section("How close to the machine's ceilings", 800, _blocks, contents="Ceilings")

@@ -17,6 +17,7 @@ from harness.analysis.results import Results
 from harness.doctor.ceilings import Measured, Session, measured, peaks, sessions, with_ceilings
 from harness.errors import FaultyFile, UsageError
 from harness.platform.platform import load_platform
+from harness.store.record_readers.ceilings import Ceiling, Conditions, Reached
 from harness.worker.contracts import Unsupported
 from harness.worker.scale import Scale
 from harness.worker.storage import StorageActivity
@@ -147,6 +148,27 @@ def test_a_cell_lies_below_the_roof_of_its_machine() -> None:
         assert point.intensity > 0
 
 
+def test_what_a_run_measured_for_itself_is_the_roof_where_the_profile_states_none() -> None:
+    demo = samples.demo()
+    (one, *_) = (cell for cell in demo.cells if cell.rate and cell.factors["precision"] == "fp32")
+    results = replace(demo, cells=(replace(one, unit="images"),))
+    under = Conditions("torch", "digest", "cpu", "fp32", one.factors.get("threads"))
+
+    def kept(cache_bytes: int) -> tuple[Ceiling, ...]:
+        found = Reached("gemm", "FLOP", 1e9, None), Reached("triad", "bytes", 1e10, cache_bytes)
+        return tuple(Ceiling(under, reached, "a run/cells/k/ceilings", 1) for reached in found)
+
+    drawn, (point,) = roof(results, kept(1 << 20))
+    assert {(one.flops, one.bytes_per_s, one.how) for one in drawn} == {
+        (1e9, None, "measured"),
+        (None, 1e10, "measured"),
+    }
+    assert point.share == pytest.approx(point.flops / 1e9)
+    assert roof(results, kept(1 << 40)) == ((), ())  # it fits into the caches
+    together = replace(one, unit="images", scale=Scale(ranks_per_node=2, batch_per_device=8))
+    assert roof(replace(demo, cells=(together,)), kept(1 << 20)) == ((), ())
+
+
 def test_a_cell_of_several_nodes_lies_at_what_one_of_them_reaches() -> None:
     demo = samples.demo()
     told = {"cpu-fp32": {"compute": 1e12, "tag": "measured", "source": "x"}}
@@ -160,7 +182,9 @@ def test_a_cell_of_several_nodes_lies_at_what_one_of_them_reaches() -> None:
 
 def test_every_cell_is_drawn_within_the_axes_of_its_roof() -> None:
     ceilings = (RoofCeiling("cpu-fp32", 1e12, None, "declared"),)
-    points = tuple(RoofPoint(str(flops), 10.0, flops, "a", "jax") for flops in (1e9, 5e12, 9e13))
+    points = tuple(
+        RoofPoint(str(flops), 10.0, flops, 0.5, "a", "jax") for flops in (1e9, 5e12, 9e13)
+    )
     drawn = roofline(ceilings, points, {"jax": 1}, name="roofline")
     found = re.findall(r'<circle class="s\d" cx="[\d.]+" cy="([-\d.]+)"', drawn)
     heights = [float(one) for one in found]
@@ -170,7 +194,7 @@ def test_every_cell_is_drawn_within_the_axes_of_its_roof() -> None:
 
 def test_names_of_cells_stand_beside_the_plot_and_apart_however_many_there_are() -> None:
     ceilings = (RoofCeiling("cpu-fp32", 1e12, None, "declared"),)
-    points = tuple(RoofPoint(f"cell {at}", 10.0, 1e9, "a", "jax") for at in range(60))
+    points = tuple(RoofPoint(f"cell {at}", 10.0, 1e9, 0.5, "a", "jax") for at in range(60))
     drawn = roofline(ceilings, points, {"jax": 3}, name="roofline")
     names = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>cell \d+</text>', drawn)
     end = max(float(one) for one in re.findall(r'class="axis"[^>]* x2="([\d.]+)"', drawn))

@@ -77,7 +77,7 @@ def test_a_narrow_chart_breaks_long_names_and_cuts_none():
     name = "tinycnn · tensorflow · multiworker · cpu · batch 16 · 2 ranks per node"
     points = (Point(1, 1.0), Point(2, 0.7))
     curve = Curve(name, "a run", "tensorflow", points)
-    roof = RoofPoint(name, 10.0, 1e9, "a run", "tensorflow")
+    roof = RoofPoint(name, 10.0, 1e9, 0.5, "a run", "tensorflow")
     for drawn in (
         stacks([(name, (("all", 1.0),))], name="x", label="x", shown=str, narrow=True),
         lines(Curves((curve,), "nodes"), {}, name="x", title="x", narrow=True),

@@ -5,20 +5,27 @@ model, the least that training has to move from and to memory when nothing stays
 layers: each layer's output is written and read once forward, its gradient once backward; each
 weight is read twice, its gradient written and read, and the optimiser reads and writes the weight's
 state and writes the weight.
+
+A profile states a device's ceilings, or was calibrated. Where it has none, those count that the run
+measured for itself, in the cell's precision and with its threads; then a cell whose tensors fit
+into the caches lies below no roof, as the model of bytes is not one of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from harness import plugins
 from harness.analysis.context.closest_figure import devices
 from harness.analysis.context.derived import derived
+from harness.analysis.limits.floors import roof_of
 from harness.analysis.results import Results
 from harness.errors import BakeoffError
+from harness.store.record_readers.ceilings import COMPUTE, Ceiling
 from harness.store.records import RunInfo
+from harness.units import counted
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC, PASSES
 from harness.verdicts.results import CellResult
 from harness.worker.network.precisions import precision_of
@@ -45,6 +52,8 @@ class RoofPoint:
     """Operations per byte."""
     flops: float
     """Operations per second of one device, as the ceilings are; on CPUs of one node."""
+    share: float
+    """Of the highest ceiling that computes."""
     run: str
     framework: str
 
@@ -54,25 +63,28 @@ _WEIGHT_MOVES = 7
 _MEMORY = {"cpu": ("memory-",), "gpu": ("gpu-memory",)}
 
 
-def roof(results: Results) -> tuple[tuple[RoofCeiling, ...], tuple[RoofPoint, ...]]:
+def roof(
+    results: Results, measured: Sequence[Ceiling] = ()
+) -> tuple[tuple[RoofCeiling, ...], tuple[RoofPoint, ...]]:
     """Give the ceilings that concern these cells, and where each cell lies."""
     runs = {run.name: run for run in results.runs}
     ceilings: dict[str, RoofCeiling] = {}
     points, called = [], results.names
     for cell in results.cells:
         run = runs.get(cell.run)
-        roofs = {} if run is None else {one.name: one for one in _ceilings(cell, run)}
-        if run is None or cell.refusal or not any(one.flops for one in roofs.values()):
+        if run is None or cell.refusal:
             continue
+        roofs = {one.name: one for one in _ceilings(cell, run)}
+        if not any(one.flops for one in roofs.values()):
+            roofs = {one.name: one for one in _measured(cell, measured)}
+        highest = max((one.flops for one in roofs.values() if one.flops), default=None)
         figures, intensity = derived(cell, run), _intensity(cell)
-        if figures.flops is None or intensity is None:
+        if highest is None or figures.flops is None or intensity is None:
             continue
-        share = (
-            "" if figures.share_of_ceiling is None else f" ({figures.share_of_ceiling * 100:.0f} %)"
-        )
         each = figures.flops / devices(cell)
-        name = f"{called[cell.run, cell.key]}{share}"
-        points.append(RoofPoint(name, intensity, each, cell.run, cell.framework))
+        share = figures.share_of_ceiling or each / highest
+        name = f"{called[cell.run, cell.key]} ({share * 100:.0f} %)"
+        points.append(RoofPoint(name, intensity, each, share, cell.run, cell.framework))
         ceilings |= roofs
     return tuple(ceilings.values()), tuple(points)
 
@@ -87,16 +99,42 @@ def _ceilings(cell: CellResult, run: RunInfo) -> Iterator[RoofCeiling]:
             yield RoofCeiling(name, flops, bandwidth, str(ceiling.get("tag")))
 
 
+def _measured(cell: CellResult, measured: Sequence[Ceiling]) -> Iterator[RoofCeiling]:
+    """Give the highest that the run's own kernels reached: in one rank, which a node may have."""
+    is_gpu = cell.factors.get("device") == "gpu"
+    if not is_gpu and cell.scale.devices_per_node > 1:
+        return
+    found, tensors = roof_of(cell, measured), _tensor_bytes(cell)
+    cache_bytes = found.memory.reached.cache_bytes if found.memory else None
+    if not is_gpu and (cache_bytes is None or tensors is None or sum(tensors) <= cache_bytes):
+        return
+    for one in filter(None, (found.compute, found.memory)):
+        under, reached = one.under, one.reached
+        threads = "" if under.threads is None else f", {counted(under.threads, 'thread')}"
+        name = f"{under.framework} {reached.kernel}, {under.precision}{threads}"
+        flops = reached.per_s if reached.unit == COMPUTE else None
+        moved = reached.per_s if flops is None else None
+        yield RoofCeiling(name, flops, moved, "measured")
+
+
 def _intensity(cell: CellResult) -> float | None:
     """Give operations per byte of one step."""
+    tensors = _tensor_bytes(cell)
+    if tensors is None or not cell.macs:
+        return None
+    outputs, weights = tensors
+    moved = _OUTPUT_MOVES * outputs + _WEIGHT_MOVES * weights
+    return float(OPERATIONS_PER_MAC * PASSES * cell.macs * cell.scale.batch_per_device / moved)
+
+
+def _tensor_bytes(cell: CellResult) -> tuple[int, int] | None:
+    """Count the bytes of all outputs of a batch, and those of all weights."""
     outputs = _activations(cell.workload, cell.factors.get("sequence"))
-    batch = cell.scale.batch_per_device
-    if outputs is None or not cell.macs or not cell.parameters:
+    if outputs is None or not cell.parameters:
         return None
     precision = precision_of(cell.factors.get("precision"))
-    moved = _OUTPUT_MOVES * precision.activation_bytes * outputs * batch
-    moved += _WEIGHT_MOVES * precision.held_bytes * cell.parameters
-    return float(OPERATIONS_PER_MAC * PASSES * cell.macs * batch / moved)
+    batch = cell.scale.batch_per_device
+    return precision.activation_bytes * outputs * batch, precision.held_bytes * cell.parameters
 
 
 @cache
