@@ -55,9 +55,9 @@ def ceiling_cells(cells: Iterable[Cell]) -> set[str]:
 
 
 def layer_words(cell: Cell) -> tuple[str, ...]:
-    """Name the passes of its network's layers that multiply as ceilings do, the heaviest first."""
+    """Name what multiplies on each device of a cell as ceilings do, the heaviest first."""
     workload = plugins.workload(cell.workload, cell.factors)
-    if not isinstance(workload, Training) or cell.scale.devices > 1:
+    if not isinstance(workload, Training):
         return ()
-    batch = cell.scale.batch_per_step
+    batch = cell.scale.batch_per_device
     return tuple(one.words for one in multiplying(workload.network, batch, cell.factors))

@@ -164,6 +164,15 @@ def test_operations_that_had_no_processor_are_not_slow_kernels() -> None:
     )
 
 
+def test_what_disturbed_its_trials_is_said_beside_the_parts_that_it_is_in() -> None:
+    of = timed()
+    first, *others = (replace(one, counted=True) for one in of.trials)
+    beside = replace(of, trials=(replace(first, verdict="contended"), *others))
+    words = f"something disturbed 1 of its {len(of.trials)} trials"
+    assert words in sentence(held(beside, traced(RAN), computing(0.7), MEMORY))
+    assert "something disturbed" not in sentence(held(of, traced(RAN), computing(0.7), MEMORY))
+
+
 def test_of_operations_on_a_gpu_the_cores_tell_nothing() -> None:
     factors = {**timed().factors, "device": "gpu"}
     found = held(timed(readings=used(0.25), factors=factors), traced(RAN), computing(0.1), MEMORY)
@@ -218,7 +227,25 @@ def test_an_exposed_exchange_makes_it_exchange_bound_and_the_rest_stays_unknown(
     assert found.verdict == "exchange-bound"
     assert found.shares["exchange"] == pytest.approx(0.75)
     assert found.unknown == pytest.approx(0.25)
+    assert "devices share cores" in sentence(found)  # as many threads as they find
     assert "nothing attributed its step" in sentence(found)
+
+
+def test_of_several_ranks_with_threads_of_their_own_each_needs_what_one_alone_does() -> None:
+    scale = Scale(batch_per_device=BATCH // 2, nodes=2)
+    both = timed(scale=scale)
+    found = held(
+        replace(both, factors={**both.factors, "threads": 1}),
+        NOT_MADE,
+        in_one_thread(computing(0.1)),
+    )
+    assert found.shares["computing"] == pytest.approx(0.05)  # of half the batch on each
+    assert found.unknown == pytest.approx(0.95)
+    assert found.verdict == "not known"
+
+
+def in_one_thread(of: Ceiling) -> Ceiling:
+    return replace(of, under=replace(of.under, threads=1))
 
 
 def test_of_several_ranks_without_a_twin_the_exchange_is_not_known() -> None:

@@ -95,10 +95,20 @@ def memory_rate(results: Results) -> float | None:
     return max(rates) * _TRIAD_MOVES if rates else None
 
 
+def has_whole_devices(cell: CellResult) -> bool:
+    """Tell whether what one device needed alone holds for each of a cell's: it has as much.
+
+    Ranks that take as many threads as they find, and devices of one process, share the cores.
+    """
+    is_gpu = cell.factors.get("device") == "gpu"
+    own_cores = cell.factors.get("threads") is not None and cell.scale.devices_per_rank == 1
+    return cell.scale.devices == 1 or is_gpu or own_cores
+
+
 def keys_of_network(cell: CellResult) -> Mapping[tuple[str, str], LayerKey]:
-    """Give the key of each layer and pass of a cell that trains a network, by path and pass."""
+    """Give the key of each layer and pass on a device of a cell that trains a network."""
     training = _network(cell)
-    if training is None or cell.scale.devices > 1:
+    if training is None or not has_whole_devices(cell):
         return {}
     return {
         (one.site.path, passes): _key(one.shape, passes, cell)
@@ -171,7 +181,7 @@ def _key(shape: str, passes: str, cell: CellResult) -> LayerKey:
     return LayerKey(
         shape,
         passes,
-        cell.scale.batch_per_step,
+        cell.scale.batch_per_device,
         str(cell.factors.get("precision")),
         device,
         cell.factors.get("threads") if device == "cpu" else None,

@@ -9,7 +9,9 @@ reads its input and weights and writes its output; backward, it reads its weight
 gradient, and its input once more, and writes the gradients of its input and weights. An update
 reads weights, gradients and what the optimiser keeps, and writes all but the gradients, in the type
 that they are held in.
-What is computed again for the gradients goes forward twice.
+What is computed again for the gradients goes forward twice. Of several devices, each takes its part
+of the batch through the whole network: its floor is the step's. They may share a memory, and need
+more then; no floor says so.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from dataclasses import dataclass, replace
 from harness import plugins
 from harness.analysis.explain.step_shares import Key
 from harness.analysis.floors.kept_floors import MachineFloors
+from harness.analysis.floors.layer_times import has_whole_devices
 from harness.errors import BakeoffError
 from harness.store.record_readers.ceilings import COMPUTE, MEMORY, Ceiling
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC
@@ -100,9 +103,9 @@ def roof_of(cell: CellResult, ceilings: Sequence[Ceiling]) -> Roof:
 def floors(cell: CellResult, roof: Roof, alone: MachineFloors | None = None) -> Mapping[Key, Floor]:
     """Give the floor of each layer's passes and of the update; empty where none is known."""
     workload = training_of(cell)
-    if workload is None or roof.compute is None or cell.scale.devices > 1:
+    if workload is None or roof.compute is None or not has_whole_devices(cell):
         return {}
-    batch, flops = cell.scale.batch_per_step, roof.compute.reached.per_s
+    batch, flops = cell.scale.batch_per_device, roof.compute.reached.per_s
     precision = precision_of(cell.factors.get("precision"))
     element = precision.activation_bytes
     macs = macs_of_passes(workload.network)
@@ -127,9 +130,10 @@ def floors(cell: CellResult, roof: Roof, alone: MachineFloors | None = None) -> 
                 again_s = least.seconds * (times if phase == "forward" else 1)
                 floor = replace(floor, alone_s=max(floor.seconds, again_s))
             found[site.path, phase] = floor
-    kept = len(MOMENTS[type(workload.optimiser)])
-    moved = (3 + 2 * kept) * precision.held_bytes * workload.parameters
-    found["", "update"] = _longer(0.0, _memory_s(moved, roof))
+    if cell.scale.devices == 1:  # several may divide it among them
+        kept = len(MOMENTS[type(workload.optimiser)])
+        moved = (3 + 2 * kept) * precision.held_bytes * workload.parameters
+        found["", "update"] = _longer(0.0, _memory_s(moved, roof))
     return found
 
 

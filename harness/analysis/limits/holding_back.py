@@ -18,6 +18,7 @@ from harness.analysis.explain.step_shares import UNEXPLAINED, Key
 from harness.analysis.files.bottleneck import HARNESS as BY_HARNESS
 from harness.analysis.files.bottleneck import STORAGE as BY_STORAGE
 from harness.analysis.files.input_ladders import bottlenecks
+from harness.analysis.floors.layer_times import has_whole_devices
 from harness.analysis.limits.anatomy import EXCHANGE, HOST, OTHER, WAITING, Anatomy, anatomy
 from harness.analysis.limits.floors import COMPUTING, MOVING, Floor, Roof, floors, roof_of
 from harness.analysis.results import Results
@@ -201,8 +202,8 @@ def _at_most(needed: Mapping[str, float], share: float) -> dict[str, float]:
 
 def _no_floor(cell: CellResult, roof: Roof) -> str:
     what = "whether the machine's computing or its memory holds its operations back"
-    if cell.scale.devices > 1:
-        return f"{what}: ceilings are those of one device, and it has {cell.scale.devices}"
+    if not has_whole_devices(cell):
+        return f"{what}: its {cell.scale.devices} devices share cores; ceilings are of one alone"
     if roof.compute is None:
         return f"{what}: nothing measured what kernels reach here at most"
     return f"{what}: its network is not the one that this bakeoff knows"

@@ -16,6 +16,8 @@ from harness.analysis.limits.holding_back import (
     Limit,
 )
 from harness.store.record_readers.ceilings import COMPUTE, MEMORY, Ceiling
+from harness.units import counted
+from harness.verdicts.thresholds import TOLERABLE
 
 _LEAST = 0.05
 """Smaller shares are in the table; only of computing it is always said."""
@@ -61,8 +63,21 @@ def sentence(of: Limit) -> str:
         told.append(f"of {numbers.share(unmarked)} no cause is known")
     if of.busy_cores is not None:
         told.append(f"its ranks used {numbers.number(of.busy_cores)} cores")
+    is_divided = {KERNELS, UNDIVIDED} & of.shares.keys()
+    if is_divided and (disturbed := _disturbed(of)):
+        told.append(disturbed)
     why = f". Not known: {'; '.join(of.why_unknown)}" if of.why_unknown else ""
     return f"{verdict}: {'; '.join(told)}{why}"
+
+
+def _disturbed(of: Limit) -> str:
+    """Say in how many trials others may have had a part in what operations took."""
+    trials = [one for one in of.cell.trials if one.counted]
+    disturbed = sum(one.verdict in TOLERABLE for one in trials)
+    if not disturbed:
+        return ""
+    many = f"{disturbed} of its {counted(len(trials), 'trial')}"
+    return f"something disturbed {many}, and what that took is part of what operations took"
 
 
 def _cause(of: Limit, name: str) -> str:
