@@ -33,8 +33,10 @@ from harness.verdicts.results import (
 from reports.text.explanation import render
 from tests.reports import samples
 from tests.reports.samples import cell
+from workloads.tinycnn import WORKLOAD
 
 BATCH, STEPS = 16, 20
+KNOWN = {"parameters": WORKLOAD.parameters, "macs": WORKLOAD.macs}
 CLEAN_MS = {
     ("conv1", "forward"): 3.0,
     ("conv1", "backward"): 5.0,
@@ -88,6 +90,63 @@ def explained(
 
 def planted(key: tuple[str, str], more_ms: float) -> dict[tuple[str, str], float]:
     return {**CLEAN_MS, key: CLEAN_MS.get(key, 0.0) + more_ms}
+
+
+def test_layers_that_one_cell_computes_as_one_are_told_together() -> None:
+    apart = {**CLEAN_MS, ("bn1", "forward"): 0.5, ("relu1", "forward"): 0.2}
+    fused = {
+        **apart,
+        ("conv1", "forward"): 0.005,
+        ("bn1", "forward"): 0.0,
+        ("relu1", "forward"): 2.5,
+    }
+    found = explained(apart, fused, **KNOWN)
+    told = {part_name(one): one for one in found.terms}
+    joined = told["conv1 to relu1, forward"]
+    assert joined.difference_s == pytest.approx((3.7 - 2.505) / 1e3, rel=0.1)
+    assert len(joined.first_operations) == 3
+    assert not {"conv1, forward", "relu1, forward"} & told.keys()
+    total = sum(one.difference_s for one in found.terms)
+    assert total == pytest.approx(found.difference_s)
+    other_way = {part_name(one) for one in explained(fused, {**apart, ("", "update"): 3.0}).terms}
+    assert "conv1, forward" in other_way  # of a network that nobody here knows
+
+
+def test_a_layer_that_takes_longer_is_not_taken_for_one_that_others_compute() -> None:
+    layers = {("bn1", "forward"): 0.5, ("relu1", "forward"): 0.2}
+    slow = {**planted(("conv1", "forward"), 60.0), **layers}
+    found = explained(slow, {**CLEAN_MS, **layers}, **KNOWN)
+    assert part_name(found.terms[0]) == "conv1, forward"
+    slow = {**CLEAN_MS, **layers, ("relu1", "forward"): 20.0}
+    found = explained(slow, {**CLEAN_MS, **layers}, **KNOWN)
+    assert part_name(found.terms[0]) == "relu1, forward"
+
+
+def test_a_slow_layer_behind_those_that_were_computed_as_one_keeps_its_name() -> None:
+    layers = {("bn1", "forward"): 0.5, ("relu1", "forward"): 0.2, ("pool1", "forward"): 0.5}
+    fused = {("bn1", "forward"): 0.0, ("relu1", "forward"): 2.0, ("pool1", "forward"): 20.0}
+    found = explained(
+        {**CLEAN_MS, **fused, ("conv1", "forward"): 0.005}, {**CLEAN_MS, **layers}, **KNOWN
+    )
+    assert [part_name(one) for one in found.terms[:2]] == [
+        "pool1, forward",
+        "conv1 to relu1, forward",
+    ]
+
+
+def test_layers_that_are_each_slower_or_quicker_are_told_one_by_one() -> None:
+    mine = {("pool1", "backward"): 23.0, ("relu1", "backward"): 0.3, ("bn1", "backward"): 0.3}
+    theirs = {("pool1", "backward"): 0.8, ("relu1", "backward"): 4.0, ("bn1", "backward"): 0.5}
+    found = explained({**CLEAN_MS, **mine}, {**CLEAN_MS, **theirs}, **KNOWN)
+    assert part_name(found.terms[0]) == "pool1, backward"
+    assert not any(" to " in part_name(one) for one in found.terms)
+
+
+def test_backward_it_is_the_layer_before_that_has_what_was_computed_as_one() -> None:
+    apart = {("relu1", "backward"): 1.0, ("bn1", "backward"): 1.0}
+    fused = {("relu1", "backward"): 0.0, ("bn1", "backward"): 1.5}
+    found = explained({**CLEAN_MS, **apart}, {**CLEAN_MS, **fused}, **KNOWN)
+    assert "bn1 to relu1, backward" in {part_name(one) for one in found.terms}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, geometric_mean, variance
 
+from harness.analysis.explain.fused_layers import Members, joined
 from harness.analysis.explain.pair import Block, answer_of, inverse, inverted, paired_steps
 from harness.analysis.explain.step_shares import (
     UNEXPLAINED,
@@ -133,9 +134,10 @@ def explain(
     first_s, second_s = (
         geometric_mean(one.step_s for one in column) for column in zip(*steps, strict=True)
     )
-    terms = _terms((first_s, second_s), shares[0], shares[1], steps)
+    mine, theirs, members = joined(first, (first_s, second_s), *shares)
+    terms = _terms((first_s, second_s), mine, theirs, steps)
     if floors is not None:
-        terms = tuple(_beside_floors(one, first, second, floors) for one in terms)
+        terms = tuple(_beside_floors(one, first, second, floors, members) for one in terms)
     slower = told if first is one else inverse(told)
     return Explanation(
         first,
@@ -175,7 +177,7 @@ def _terms(
     theirs: StepShares,
     steps: Sequence[tuple[Block, Block]],
 ) -> tuple[Term, ...]:
-    nothing = Share(0.0, 0.0, ())
+    nothing = Share()
     keys = [*dict.fromkeys((*mine.parts, *theirs.parts, UNEXPLAINED))]
     whole = [
         _term(whole_s, key, mine.parts.get(key, nothing), theirs.parts.get(key, nothing))
@@ -217,13 +219,19 @@ def _term(whole_s: tuple[float, float], key: Key, mine: Share, theirs: Share) ->
 
 
 def _beside_floors(
-    term: Term, first: CellResult, second: CellResult, floors: MachineFloors
+    term: Term, first: CellResult, second: CellResult, floors: MachineFloors, members: Members
 ) -> Term:
     """Put the floors beside what both took. One that was beaten in either step is none."""
     took = {first.key: term.first_s, second.key: term.second_s}
-    found = {cell.key: floors.of_part(cell, *term.key) for cell in (first, second)}
-    beaten = [one for key, one in found.items() if one and 0 < took[key] < one.seconds]
-    kept = {key: one.seconds for key, one in found.items() if one is not None and one not in beaten}
+    parts = members.get(term.key, (term.key,))
+    found = {
+        cell.key: max(
+            (one.seconds for key in parts if (one := floors.of_part(cell, *key))), default=0
+        )
+        for cell in (first, second)
+    }
+    beaten = [one for key, one in found.items() if 0 < took[key] < one]
+    kept = {key: one for key, one in found.items() if one and one not in beaten}
     return replace(
         term,
         first_floor_s=kept.get(first.key),

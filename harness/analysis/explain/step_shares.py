@@ -32,10 +32,19 @@ _WHOLE = ("update", "loss", "layout copy", "plain copy", "host gaps", "input")
 class Share:
     """One part of a step."""
 
-    mean: float
-    error: float
-    """Its standard error over the traced steps."""
-    operations: tuple[Operation, ...]
+    each: tuple[float, ...] = ()
+    """Of each traced step that counts."""
+    operations: tuple[Operation, ...] = ()
+
+    @property
+    def mean(self) -> float:
+        """Give the part over all of them."""
+        return fmean(self.each) if self.each else 0.0
+
+    @property
+    def error(self) -> float:
+        """Give the standard error of that."""
+        return stdev(self.each) / sqrt(len(self.each)) if len(self.each) > 1 else 0.0
 
 
 @dataclass(frozen=True)
@@ -86,11 +95,11 @@ def timed_shares(cell: CellResult, of: Attribution | str) -> StepShares | str:
         return f"disturbed: {why}, too far off to explain anything ({bound})"
     rest = 1 - waited(cell)
     parts = {
-        key: replace(part, mean=part.mean * rest, error=part.error * rest)
+        key: replace(part, each=tuple(one * rest for one in part.each))
         for key, part in shares.parts.items()
     }
     if rest < 1:
-        parts[INPUT] = Share(1 - rest, 0.0, ())
+        parts[INPUT] = Share((1 - rest,))
     return replace(shares, parts=parts)
 
 
@@ -154,9 +163,7 @@ def step_shares(of: Attribution) -> StepShares:
         for place, at in enumerate(quick):
             row[place] += part.shares[at]
         operations[key] += part.operations
-    parts = {
-        key: Share(fmean(row), _error(row), tuple(operations[key])) for key, row in rows.items()
-    }
+    parts = {key: Share(tuple(row), tuple(operations[key])) for key, row in rows.items()}
     untraced_s = median(of.untraced_s) if of.untraced_s else None
     slowed = _quicker(of.step_s) / _quicker(of.untraced_s) - 1 if of.untraced_s else None
     return StepShares(of.traced_by, middle, slowed, untraced_s, len(quick), parts)
@@ -178,7 +185,3 @@ def _key(site: str, phase: str) -> Key:
     if phase in _WHOLE:
         return "", phase
     return (site, phase) if site and phase != "other" else UNEXPLAINED
-
-
-def _error(row: Sequence[float]) -> float:
-    return stdev(row) / sqrt(len(row)) if len(row) > 1 else 0.0
