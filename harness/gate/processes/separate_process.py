@@ -16,21 +16,28 @@ from harness.blas_threads import one_thread
 from harness.child_process import end_with_parent
 from harness.ranks.interrupts import Interrupts
 
+_OURS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
 
 class ProcessFailed(Exception):
     """The reason why the function did not return."""
 
 
-def call(interrupts: Interrupts, function: Callable[..., object], *given: Any) -> None:
-    """Call a function at a module's top level, and wait for its end."""
+def call(interrupts: Interrupts | None, function: Callable[..., object], *given: Any) -> None:
+    """Call a function at a module's top level, and wait for its end, or until a signal came."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_serve, args=(theirs, function, given), daemon=True)
-    with one_thread():
-        child.start()
+    # It inherits that none of these reaches it, from its first moment: the host ends it.
+    usual = signal.pthread_sigmask(signal.SIG_BLOCK, _OURS)
+    try:
+        with one_thread():
+            child.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, usual)
     theirs.close()
     try:
-        while ours not in wait([ours, interrupts.fileno()]):
+        while interrupts is not None and ours not in wait([ours, interrupts.fileno()]):
             interrupts.drain()
             if interrupts.count:
                 raise SystemExit(interrupts.exit_code)
@@ -53,7 +60,6 @@ def _ended(code: int | None) -> str:
 
 
 def _serve(theirs: Connection, function: Callable[..., object], given: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the host ends us
     end_with_parent()
     try:
         function(*given)

@@ -11,14 +11,16 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from harness import plugins
 from harness.environments import cache
-from harness.errors import DamagedFile
+from harness.errors import DamagedFile, RunError
 from harness.gate import reference, tolerances
+from harness.gate.processes import separate_process
 from harness.gate.proof import (
     expected_updates,
     given_back,
@@ -151,11 +153,16 @@ class Proofs:
 
         def make(beside: Path) -> None:
             expected_s = start_s(workload, batch, parts)
-            if expected_s > _MOMENT_S:
-                what = f"what trials of {workload.name} at batch {batch} start from"
-                self.say(f"Computing {what}, once: about {duration(expected_s)} of a free core.")
-            parted = {"parts": parts, "shares": shares}
-            request.write_given(workload, batch, self.seed, beside, **parted, held=held)
+            write = partial(request.write_given, parts=parts, shares=shares, held=held)
+            if expected_s <= _MOMENT_S:
+                write(workload, batch, self.seed, beside)
+                return
+            what = f"what trials of {workload.name} at batch {batch} start from"
+            self.say(f"Computing {what}, once: about {duration(expected_s)} of a free core.")
+            try:  # gigabytes, which this process would keep beside the trials
+                separate_process.call(None, write, workload, batch, self.seed, beside)
+            except separate_process.ProcessFailed as why:
+                raise RunError(f"Computing {what} failed: {why}") from None
 
         return self._kept.take(f"{workload.name}-{batch}-{name}", make)
 
