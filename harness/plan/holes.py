@@ -142,8 +142,14 @@ class NothingLeft(UsageError):
             narrowed = " and ".join(f"--only {text}" for text, _ in study.only)
             lines = [f"{study.path}: no cell of this study matches {narrowed}."]
             for name, values in selectable.items():
-                asked = {str(value) for _, one in study.only for value in one.wanted.get(name, ())}
-                hint = next((_meant(name, one, values) for one in sorted(asked - values)), "")
+                each = [one.wanted[name] for _, one in study.only if name in one.wanted]
+                asked = list(dict.fromkeys(str(value) for some in each for value in some))
+                hint = next(
+                    (_meant(name, one, values) for one in sorted({*asked} - values)),
+                    ""
+                    if set.intersection(*map(set, each))
+                    else f" --only {name}={','.join(asked)} keeps any of these.",
+                )
                 lines.append(f"    Its {name}: {', '.join(sorted(values))}.{hint}")
         for why, labels in grouped(holes).items():
             where = f"{blamed[why]}: " if why in blamed else ""

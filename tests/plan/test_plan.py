@@ -231,6 +231,11 @@ def test_narrowing_to_nothing_says_so(refusal: Callable[..., str]) -> None:
     assert batch.startswith("    Its batch: ")
 
 
+def test_narrowing_one_factor_twice_says_how_to_keep_both(refusal: Callable[..., str]) -> None:
+    said = refusal(HEAD, only=("framework=torch", "framework=jax"))
+    assert "Its framework: jax, torch. --only framework=torch,jax keeps any of these." in said
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

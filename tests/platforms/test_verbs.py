@@ -127,6 +127,14 @@ def test_a_profile_starts_from_a_close_relative(tmp_path: Path, monkeypatch) -> 
     assert ours.sources["node.cores"].tag == "declared"
 
 
+def test_a_profile_starts_from_this_machine_where_nobody_can_be_asked(tmp_path: Path) -> None:
+    made = bakeoff("platforms", "new", "ours", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    text = (tmp_path / "platforms" / "ours.toml").read_text(encoding="utf-8")
+    assert 'title = "ours"' in text
+    assert 'extends = "local"' in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

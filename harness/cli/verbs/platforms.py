@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -190,12 +191,10 @@ def new(
 
     path = place(name, user=user, force=force)
     if relative is None:
-        relative = click.prompt(
-            f"Which profile is closest ({', '.join(platform_names())})", default="local", err=True
-        )
+        relative = _asked(f"Which profile is closest ({', '.join(platform_names())})", "local")
     parent = load_platform(str(relative))
     if title is None:
-        title = click.prompt("What do people call the machine", default=name, err=True)
+        title = _asked("What do people call the machine", name)
     data: dict[str, Any] = {"title": title, "extends": parent.name}
     if nodes is not None:
         data["nodes"] = nodes
@@ -205,6 +204,13 @@ def new(
     text = toml_text(data, [comment])
     write(path, skeleton(name, parent, launcher or parent.launcher.name, text))
     note(f"Wrote {path}. Next: fill it in, then bakeoff platforms check {name}")
+
+
+def _asked(question: str, default: str) -> str:
+    """Ask; where nobody sits at a terminal, take a line that was piped in, else the default."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().strip() or default
+    return str(click.prompt(question, default=default, err=True))
 
 
 def _topology(platform: Platform) -> Topology | None:
