@@ -24,6 +24,7 @@ IN_USE = ("--set", "measure.turns=false", "--set", 'measure.tolerate=["contended
 STUDIES = {
     "quickstart": ("quickstart",),
     "frameworks": (str(ROOT / "examples" / "frameworks.toml"),),
+    "why": (str(ROOT / "examples" / "why.toml"),),
     "lee2021": (
         "lee2021",
         *("--size", "smoke", "--only", "workload=read-traces", "--set", "measure.trials=6"),
