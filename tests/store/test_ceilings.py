@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import DamagedFile
 from harness.store.layout import RunPaths, TrialPaths
-from harness.store.record_readers.ceilings import Reached, reached_in, read_ceilings
+from harness.store.record_readers.ceilings import REFUSED, Reached, reached_in, read_ceilings
 
 GEMM = {"event": "ceiling", "kernel": "gemm", "unit": "FLOP", "work": 2e9, "why": ""}
 TRIAD = {**GEMM, "kernel": "triad", "unit": "bytes", "work": 3e8, "cache_bytes": 1 << 25}
@@ -52,11 +52,12 @@ def test_the_best_window_of_each_kernel_counts_and_none_of_its_warm_up(tmp_path:
     ]
 
 
-def test_a_kernel_that_the_framework_lacks_and_damaged_lines_have_no_ceiling(
+def test_a_kernel_that_the_framework_lacks_is_refused_and_damaged_lines_have_no_ceiling(
     tmp_path: Path,
 ) -> None:
     lacking = {**GEMM, "work": None, "why": "needs a device"}
-    assert reached(tmp_path, lacking, window(0.5), {"event": "ceiling"}, window(0.0)) == ()
+    (found,) = reached(tmp_path, lacking, window(0.5), {"event": "ceiling"}, window(0.0))
+    assert (found.kernel, found.unit) == ("gemm", REFUSED)
 
 
 def kept(root: Path, **changes: Any) -> RunPaths:
