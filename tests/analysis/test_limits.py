@@ -12,6 +12,7 @@ from harness.analysis.evidence import Evidence
 from harness.analysis.floors.kept_floors import floors_of
 from harness.analysis.limits.floors import floors
 from harness.analysis.limits.holding_back import Limit, limits
+from harness.analysis.limits.seen_in_steps import lowered
 from harness.analysis.limits.words import sentence, short
 from harness.analysis.results import Results
 from harness.store.record_readers.attribution import NOT_MADE, Attribution, Operation, Part
@@ -116,7 +117,10 @@ def test_layers_timed_alone_are_held_to_their_own_shapes_and_not_to_the_highest_
     )
     assert found.shares["computing"] == pytest.approx(0.2 + 0.4 + others)
     assert add_up(found)
-    assert "multiplications need, by the quickest times of its layers alone" in sentence(found)
+    assert (
+        "multiplications need, by the quickest times of its layers, alone or in a step"
+        in sentence(found)
+    )
 
 
 def test_a_step_that_beats_its_layer_alone_needs_no_more_than_it_took() -> None:
@@ -129,6 +133,28 @@ def test_a_step_that_beats_its_layer_alone_needs_no_more_than_it_took() -> None:
     )
     own = floors(timed(), without.roof)["block/conv1", "forward"].seconds / STEP_S
     assert found.shares["computing"] == pytest.approx(without.shares["computing"] - own + 0.1)
+
+
+def test_what_a_step_took_for_a_layer_lowers_what_the_layer_alone_needed() -> None:
+    forward = next(
+        one.words
+        for one in multiplying(WORKLOAD.network, BATCH, {**timed().factors, "threads": None})
+        if (one.site.site.path, one.passes) == ("conv1", "forward")
+    )
+    ceilings = computing(0.1), MEMORY, reached(forward, "passes", 1 / STEP_S)
+    known = floors_of(replace(demo(), cells=(timed(),)), ceilings)
+
+    def least_s(share: float) -> float:
+        of = timed()
+        ran = traced({("conv1", "forward"): share, ("conv1", "backward"): 1 - share})
+        found = lowered(known, replace(demo(), cells=(of,)), {of.key: ran}, ceilings)
+        (one,) = (one for one in found.layers.values() if one.layer == forward)
+        return one.seconds
+
+    assert least_s(0.3) == pytest.approx(0.3 * STEP_S)
+    assert least_s(1e-4) == pytest.approx(STEP_S)  # it multiplied elsewhere
+    untraced = replace(demo(), cells=(timed(),))
+    assert lowered(known, untraced, {timed().key: "not traced"}, ceilings) == known
 
 
 def test_operations_far_above_what_the_machine_needs_make_it_kernel_bound() -> None:
@@ -254,7 +280,7 @@ def test_of_several_ranks_without_a_twin_the_exchange_is_not_known() -> None:
     assert "needs the same cell with communicate = false" in sentence(found)
 
 
-CRAWLING = reached("triad", "bytes", 1e7, cache=1_600_000)
+CRAWLING = reached("triad", "bytes", 1e7, cache=1_600_000)  # which moves a third more
 """Of tinycnn at this batch only bn1's and relu1's tensors do not fit into such a cache."""
 PASSES = ("forward", "backward")
 
@@ -264,7 +290,7 @@ def test_a_step_that_memory_needs_for_itself_is_memory_bound() -> None:
     found = held(timed(), traced({**moving, ("conv1", "backward"): 0.4}), computing(0.1), CRAWLING)
     assert found.verdict == "memory-bound"
     assert found.shares["memory"] == pytest.approx(0.6)
-    assert "is what its tensors need through memory at 0.0100 GB/s" in sentence(found)
+    assert "is what its tensors need through memory at 0.0133 GB/s" in sentence(found)
 
 
 def test_where_nothing_is_above_a_fifth_no_single_cause_is_named() -> None:

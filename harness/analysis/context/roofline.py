@@ -113,7 +113,7 @@ def _measured(cell: CellResult, measured: Sequence[Ceiling]) -> Iterator[RoofCei
         threads = "" if under.threads is None else f", {counted(under.threads, 'thread')}"
         name = f"{under.framework} {reached.kernel}, {under.precision}{threads}"
         flops = reached.per_s if reached.unit == COMPUTE else None
-        moved = reached.per_s if flops is None else None
+        moved = found.bytes_per_s if flops is None else None
         yield RoofCeiling(name, flops, moved, "measured")
 
 

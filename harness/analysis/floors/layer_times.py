@@ -26,7 +26,7 @@ from harness.worker.network.workload import LayerAlone, Training
 
 BACKWARD = "backward"
 """What forward and backward take together, less forward alone."""
-_TRIAD_MOVES = 4 / 3
+TRIAD_MOVES = 4 / 3
 """A line that is written is read before: the triad counts three arrays, and moves four."""
 
 
@@ -92,7 +92,7 @@ def memory_rate(results: Results) -> float | None:
         for cell in results.cells
         if cell.workload == "triad" and cell.rate and cell.factors.get("device") != "gpu"
     ]
-    return max(rates) * _TRIAD_MOVES if rates else None
+    return max(rates) * TRIAD_MOVES if rates else None
 
 
 def has_whole_devices(cell: CellResult) -> bool:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from harness import plugins
 from harness.analysis.explain.step_shares import Key
 from harness.analysis.floors.kept_floors import MachineFloors
-from harness.analysis.floors.layer_times import has_whole_devices
+from harness.analysis.floors.layer_times import TRIAD_MOVES, has_whole_devices
 from harness.errors import BakeoffError
 from harness.store.record_readers.ceilings import COMPUTE, MEMORY, Ceiling
 from harness.verdicts.credibility.plausible import OPERATIONS_PER_MAC
@@ -50,6 +50,14 @@ class Roof:
     def is_whole(self) -> bool:
         """Whether what memory holds back can be told, too: with no cache's size nothing can."""
         return self.memory is not None and self.memory.reached.cache_bytes is not None
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        """Give what the memory moved at most, also what a CPU reads before it overwrites it."""
+        if self.memory is None:
+            return None
+        moves = 1.0 if self.memory.under.device == "gpu" else TRIAD_MOVES
+        return moves * self.memory.reached.per_s
 
 
 @dataclass(frozen=True)
@@ -145,9 +153,11 @@ def _longer(computing_s: float, memory_s: float) -> Floor:
 
 def _memory_s(moved: float, roof: Roof) -> float:
     """Give how long bytes take through the memory; none that may stay in the cache go there."""
-    if roof.memory is None or moved <= (roof.memory.reached.cache_bytes or float("inf")):
+    if roof.memory is None or roof.bytes_per_s is None:
         return 0.0
-    return moved / roof.memory.reached.per_s
+    if moved <= (roof.memory.reached.cache_bytes or float("inf")):
+        return 0.0
+    return moved / roof.bytes_per_s
 
 
 def training_of(cell: CellResult) -> Training | None:

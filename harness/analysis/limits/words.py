@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.analysis import numbers
+from harness.analysis.explain.hardware import of_kernel
 from harness.analysis.explain.step_shares import Key
 from harness.analysis.limits.anatomy import EXCHANGE, HOST, WAITING
-from harness.analysis.limits.floors import COMPUTING, MOVING
+from harness.analysis.limits.floors import COMPUTING, MOVING, Roof
 from harness.analysis.limits.holding_back import (
     KERNELS,
     NO_PROCESSOR,
@@ -21,6 +22,8 @@ from harness.verdicts.thresholds import TOLERABLE
 
 _LEAST = 0.05
 """Smaller shares are in the table; only of computing it is always said."""
+_FEW = 0.01
+"""Of computing: so little is not worth its own words."""
 _NAMED = 2
 """Layers that are named of what operations take beyond their floors."""
 CAUSES = {
@@ -63,6 +66,7 @@ def sentence(of: Limit) -> str:
         told.append(f"of {numbers.share(unmarked)} no cause is known")
     if of.busy_cores is not None:
         told.append(f"its ranks used {numbers.number(of.busy_cores)} cores")
+        told[-1] += "".join(f", {one}" for one in of_kernel(of.cell))
     is_divided = {KERNELS, UNDIVIDED} & of.shares.keys()
     if is_divided and (disturbed := _disturbed(of)):
         told.append(disturbed)
@@ -87,7 +91,7 @@ def _cause(of: Limit, name: str) -> str:
     most = [f"{_place(key)} {numbers.share(one)}" for key, one in of.slow if one >= _LEAST]
     return {
         COMPUTING: f"{told} is what its multiplications need{_computed(of)}",
-        MOVING: f"{told} is what its tensors need through memory{_at(of.roof.memory)}",
+        MOVING: f"{told} is what its tensors need through memory{_moved(of.roof)}",
         KERNELS: f"{told} is what operations take beyond what this machine needs{_most(most)}",
         UNDIVIDED: f"{told} is {'further ' if COMPUTING in of.shares else ''}operations",
         HOST: f"for {told} the host let nothing run",
@@ -106,10 +110,18 @@ def _computed(of: Limit) -> str:
     """Say what computing is held to: its layers, each timed alone, or the highest rate."""
     if not of.alone:
         return _at(of.roof.compute)
-    alone = ", by the quickest times of its layers alone"
-    if numbers.share(of.alone) == numbers.share(1.0):
+    alone = ", by the quickest times of its layers, alone or in a step"
+    if 1 - of.alone < _FEW:
         return alone
-    return f"{alone}; {numbers.share(1 - of.alone)} of that{_at(of.roof.compute)}"
+    rest = numbers.share(1 - of.alone)
+    return f"{alone}; {rest} of that is of layers never timed alone,{_at(of.roof.compute)}"
+
+
+def _moved(of: Roof) -> str:
+    if of.memory is None or of.bytes_per_s is None:
+        return ""
+    rate = numbers.number(of.bytes_per_s / 1e9)
+    return f" at {rate} GB/s, the most moved here ({of.memory.under.framework}'s triad)"
 
 
 def _at(of: Ceiling | None) -> str:

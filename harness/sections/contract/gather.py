@@ -21,7 +21,8 @@ from harness.analysis.evidence import (
     Unread,
 )
 from harness.analysis.explain.cells import attributions
-from harness.analysis.floors.kept_floors import floors_of
+from harness.analysis.floors.kept_floors import MachineFloors, floors_of
+from harness.analysis.limits.seen_in_steps import lowered
 from harness.analysis.nodes.fleet import is_screen
 from harness.analysis.nodes.losses import losses
 from harness.analysis.papers.finding_measures import MEASURES
@@ -53,7 +54,7 @@ def gather(dataset: Dataset, results: Results, needs: Collection[str]) -> Eviden
     shown: Evidence = redact_values(
         Evidence(recordings, asked, tuple(damaged), divided, ceilings=reached, losses=lost)
     )
-    return shown if reached is None else replace(shown, floors=floors_of(results, reached))
+    return shown if reached is None else replace(shown, floors=_floors(results, shown))
 
 
 def gather_limits(results: Results) -> Evidence:
@@ -63,7 +64,13 @@ def gather_limits(results: Results) -> Evidence:
     shown: Evidence = redact_values(
         Evidence(damaged=tuple(damaged), attributions=attributions(results), ceilings=reached)
     )
-    return replace(shown, floors=floors_of(results, reached))
+    return replace(shown, floors=_floors(results, shown))
+
+
+def _floors(results: Results, shown: Evidence) -> MachineFloors:
+    """Give what layers need at least, alone or in a step of the run."""
+    reached = shown.ceilings or ()
+    return lowered(floors_of(results, reached), results, shown.attributions or {}, reached)
 
 
 def _ceilings(results: Results, damaged: Callable[[str], None]) -> tuple[Ceiling, ...]:
