@@ -51,7 +51,7 @@ _HOW = (
     "Each step is divided among the network's layers by an untimed job that traces it; a part's "
     "time is its share times the step as it was timed. Parts add up to the difference, with what "
     "carries no layer's mark as “unexplained”. Layers that one of two cells computes as one are "
-    "told together. The intervals of a pair hold together; without one, a part is too small, or "
+    "told together. The intervals of a pair hold together; without one, "
     "blocks are too few."
 )
 _DRAWN = (

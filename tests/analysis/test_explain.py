@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.analysis.evidence import Evidence
-from harness.analysis.explain.cells import pair_called
+from harness.analysis.explain.cells import cell_called, pair_called
 from harness.analysis.explain.explanation import Explanation, explain
 from harness.analysis.explain.step_shares import UNEXPLAINED
 from harness.analysis.explain.words import beside, causes, headline, operations_words, part_name
@@ -195,11 +195,14 @@ def test_the_steps_that_are_divided_have_the_ratio_that_is_told() -> None:
     assert found.first_step_s / found.second_step_s == pytest.approx(found.ratio)
 
 
-def test_small_parts_beyond_those_listed_are_one_and_have_no_interval() -> None:
+def test_small_parts_beyond_those_listed_are_one_with_an_interval() -> None:
     many = {(f"conv{number}", "forward"): 0.01 for number in range(2, 30)}
     found = explained({**planted(("conv1", "backward"), 4.0), **many})
     assert [part_name(one) for one in found.terms[-2:]] == ["21 smaller parts", "unexplained"]
-    assert found.terms[-2].interval is None
+    rest = found.terms[-2]
+    assert rest.first_s == pytest.approx(0.2e-3 + 4.4e-3, rel=0.1)
+    assert rest.interval is not None
+    assert rest.interval.low < rest.difference_s < rest.interval.high
     assert sum(one.difference_s for one in found.terms) == pytest.approx(found.difference_s)
 
 
@@ -271,11 +274,27 @@ def test_the_page_and_the_account_agree_on_what_can_be_told_apart() -> None:
 def test_what_the_hardware_did_stands_beside_the_account() -> None:
     busy = (
         Reading("here", "rank:0", "cores used", "1", 0.98),
+        Reading("here", "rank:0", "cores used in the kernel", "1", 0.01),
+        Reading("here", "node", "page faults", "1/s", 900.0),
         Reading("here", "core:0", "clock", "Hz", 2.5e9),
     )
     slow = planted(("conv1", "backward"), 4.0)
     found = explained(slow, readings=busy, utilisation={"power_w": 41.0})
     assert next(beside(found, "jax", "torch")) == "jax: 0.980 cores used, clock 2.50 GHz, 41.0 W."
+
+
+def test_what_memory_taken_anew_costs_stands_beside_the_account_where_it_is_much() -> None:
+    busy = (
+        Reading("here", "rank:0", "cores used", "1", 1.0),
+        Reading("here", "rank:0", "cores used in the kernel", "1", 0.3),
+        Reading("here", "node", "page faults", "1/s", 300_000.0),
+    )
+    found = explained(planted(("conv1", "backward"), 4.0), readings=busy)
+    told = next(beside(found, "jax", "torch"))
+    assert re.fullmatch(
+        r"jax: 1.00 cores used, 30 % of that in the kernel, 4,\d+ page faults a step on its nodes.",
+        told,
+    )
 
 
 def test_of_cells_that_cannot_be_told_apart_there_is_nothing_to_explain() -> None:
@@ -477,6 +496,14 @@ def test_of_cells_that_a_name_fits_the_one_most_like_the_other_is_meant():
     assert (one.label, other.label) == ("alexnet · jax · bf16", "alexnet · torch · bf16")
     with pytest.raises(UsageError, match="'jax' fits several cells"):
         pair_called(demo, "jax", "torch")
+
+
+def test_a_name_that_is_all_of_one_cell_s_words_is_that_cell() -> None:
+    demo = samples.demo()
+    one, *_ = demo.cells
+    compiled = replace(one, key="compiled", label=f"{one.label} · compile")
+    both = replace(demo, cells=(one, compiled))
+    assert cell_called(both, both.names[one.run, one.key].replace(" ·", "")) is one
 
 
 @pytest.mark.parametrize(("kinds", "told"), [(3, "; 1 more kind"), (4, "; 2 more kinds")])

@@ -52,8 +52,12 @@ def _fitting(results: Results, name: str) -> list[CellResult]:
     """Give the cells that a name fits."""
     named = {one.key: results.names[one.run, one.key] for one in results.cells}
     cells = {one.key: one for one in results.cells}
-    exact = [key for key, one in named.items() if name in (one, key, cells[key].label)]
     words = set(_words(name))
+    exact = [
+        key
+        for key, one in named.items()
+        if name in (one, key, cells[key].label) or (words and words == set(_words(one)))
+    ]
     close = [key for key, one in named.items() if words and words <= set(_words(one))]
     close = close or [key for key, one in cells.items() if words <= set(_words(one.label))]
     found = exact or close or [key for key in named if len(name) > 3 and key.startswith(name)]

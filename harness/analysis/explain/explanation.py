@@ -23,6 +23,7 @@ from harness.analysis.explain.step_shares import (
     StepShares,
     as_traced,
     timed_shares,
+    together,
 )
 from harness.analysis.floors.kept_floors import MachineFloors
 from harness.stats.answers import ALPHA, FEWEST_BLOCKS
@@ -34,6 +35,8 @@ from harness.verdicts.results import CellResult, Interval
 LISTED = 12
 """Parts that are listed by themselves; the intervals of these hold together."""
 SMALLER: Key = ("", "smaller parts")
+_SCATTER = 0.07
+"""So far apart are processes of one framework over one layer: a floor by less is not beaten."""
 
 
 @dataclass(frozen=True)
@@ -187,24 +190,23 @@ def _terms(
     listed = [one for one in ordered if one.key != UNEXPLAINED][:LISTED]
     smaller = [one for one in ordered if one.key != UNEXPLAINED][LISTED:]
     listed += [one for one in ordered if one.key == UNEXPLAINED]
+    first, second = dict(mine.parts), dict(theirs.parts)
+    if smaller:
+        for parts in (first, second):
+            parts[SMALLER] = together([parts.get(one.key, nothing) for one in smaller])
+        rest = _term(whole_s, SMALLER, replace(first[SMALLER], operations=()), nothing)
+        rest = replace(rest, second_s=second[SMALLER].mean * whole_s[1], parts=len(smaller))
+        listed.insert(-1, rest)
     level = ALPHA / len(listed)
-    told = [
+    return tuple(
         replace(
             one,
             interval=_interval(
-                one,
-                mine.parts.get(one.key, nothing),
-                theirs.parts.get(one.key, nothing),
-                steps,
-                level,
+                one, first.get(one.key, nothing), second.get(one.key, nothing), steps, level
             ),
         )
         for one in listed
-    ]
-    if smaller:
-        first_s, second_s = (sum(getattr(x, n) for x in smaller) for n in ("first_s", "second_s"))
-        told.insert(-1, Term(SMALLER, first_s, second_s, None, parts=len(smaller)))
-    return tuple(told)
+    )
 
 
 def _term(whole_s: tuple[float, float], key: Key, mine: Share, theirs: Share) -> Term:
@@ -221,7 +223,7 @@ def _term(whole_s: tuple[float, float], key: Key, mine: Share, theirs: Share) ->
 def _beside_floors(
     term: Term, first: CellResult, second: CellResult, floors: MachineFloors, members: Members
 ) -> Term:
-    """Put the floors beside what both took. One that was beaten in either step is none."""
+    """Put the floors beside what both took. One that was clearly beaten in either step is none."""
     took = {first.key: term.first_s, second.key: term.second_s}
     parts = members.get(term.key, (term.key,))
     found = {
@@ -230,7 +232,7 @@ def _beside_floors(
         )
         for cell in (first, second)
     }
-    beaten = [one for key, one in found.items() if 0 < took[key] < one]
+    beaten = [one for key, one in found.items() if 0 < took[key] < one * (1 - _SCATTER)]
     kept = {key: one for key, one in found.items() if one and one not in beaten}
     return replace(
         term,

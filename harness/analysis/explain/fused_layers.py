@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from harness.analysis.explain.step_shares import Key, Share, StepShares
+from harness.analysis.explain.step_shares import Key, StepShares, together
 from harness.analysis.floors.layer_times import BACKWARD
 from harness.analysis.limits.floors import training_of
 from harness.verdicts.results import CellResult
@@ -110,9 +110,5 @@ def _with(of: StepShares, found: Members) -> StepShares:
     """Put joined parts in the place of their members."""
     parts = dict(of.parts)
     for key, members in found.items():
-        gone = [share for one in members if (share := parts.pop(one, None)) is not None]
-        parts[key] = Share(
-            tuple(map(sum, zip(*(one.each for one in gone), strict=True))),
-            tuple(operation for one in gone for operation in one.operations),
-        )
+        parts[key] = together([parts.pop(one) for one in members if one in parts])
     return replace(of, parts=parts)

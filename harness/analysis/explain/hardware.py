@@ -9,19 +9,25 @@ from harness.analysis import numbers
 from harness.units import counted
 from harness.verdicts.results import CellResult
 
+_MUCH = 0.05
+"""Of the cores used: as much in the kernel is no computing."""
+_MANY_FAULTS = 1000
+"""Of 4 KiB mostly; each costs a microsecond, about."""
+
 
 def hardware(cell: CellResult) -> str:
-    """Give cores, clock, what a GPU was busy with and power, as far as they were read; else ""."""
-    return ", ".join((*_cores(cell), *_gpu(cell), *_clock(cell), *_power(cell)))
+    """Give cores, page faults, clock, GPU and power, as far as they were read and say much."""
+    parts = (_cores(cell), _gpu(cell), _clock(cell), _power(cell))
+    return ", ".join(told for part in parts for told in part)
 
 
 def cores_used(cell: CellResult) -> float | None:
     """Give the cores that a cell's ranks used, on average; None if nothing observed them."""
-    used = [
-        one.mean
-        for one in cell.readings
-        if one.name == "cores used" and one.scope.startswith("rank:")
-    ]
+    return _of_ranks(cell, "cores used")
+
+
+def _of_ranks(cell: CellResult, name: str) -> float | None:
+    used = [one.mean for one in cell.readings if one.name == name and one.scope.startswith("rank:")]
     return sum(used) if used else None
 
 
@@ -31,6 +37,19 @@ def _cores(cell: CellResult) -> Iterator[str]:
         yield f"{numbers.number(used)} cores used" + (
             f" by {counted(asked, 'thread')}" if asked else ""
         )
+        yield from of_kernel(cell)
+
+
+def of_kernel(cell: CellResult) -> Iterator[str]:
+    """Say how much of the cores' time the kernel took, and how often memory was not there yet."""
+    used, kernel = cores_used(cell), _of_ranks(cell, "cores used in the kernel")
+    if used and kernel is not None and kernel >= _MUCH * used:
+        yield f"{numbers.share(kernel / used)} of that in the kernel"
+    rates = [one.mean for one in cell.readings if one.name == "page faults"]
+    if rates and cell.rate is not None:
+        each = sum(rates) * cell.work_per_step / cell.rate.value
+        if each >= _MANY_FAULTS:
+            yield f"{numbers.number(each)} page faults a step on its nodes"
 
 
 def _gpu(cell: CellResult) -> Iterator[str]:

@@ -47,6 +47,15 @@ class Share:
         return stdev(self.each) / sqrt(len(self.each)) if len(self.each) > 1 else 0.0
 
 
+def together(shares: Sequence[Share]) -> Share:
+    """Join some parts of one step."""
+    there = [one for one in shares if one.each]
+    return Share(
+        tuple(map(sum, zip(*(one.each for one in there), strict=True))),
+        tuple(operation for one in there for operation in one.operations),
+    )
+
+
 @dataclass(frozen=True)
 class StepShares:
     """All parts of a cell's step."""
@@ -99,7 +108,7 @@ def timed_shares(cell: CellResult, of: Attribution | str) -> StepShares | str:
         for key, part in shares.parts.items()
     }
     if rest < 1:
-        parts[INPUT] = Share((1 - rest,))
+        parts[INPUT] = Share((1 - rest,) * shares.steps)
     return replace(shares, parts=parts)
 
 

@@ -14,6 +14,8 @@ from harness.verdicts.results import Interval
 
 _MUCH = 0.1
 """Of a difference, as much as may not go unsaid: the parts above would add up to more than all."""
+_WORTH_SAYING = 0.005
+"""Of a difference: less rounds to nothing, and is in the table."""
 _NAMED = 2
 """Kinds of operations that are named of a part."""
 _MILLISECONDS = 1e3
@@ -81,7 +83,7 @@ def causes(of: Explanation, first: str, second: str) -> Iterator[str]:
         yield from (f"{name} {one}." for one in told if one not in of.refusal)
     if of.refusal:
         return
-    found = of.causes
+    found = [one for one in of.causes if abs(one.difference_s / of.difference_s) >= _WORTH_SAYING]
     for term in found:
         yield _cause(of, term, first, second)
     if not found:
@@ -133,7 +135,7 @@ def _cause(of: Explanation, term: Term, first: str, second: str) -> str:
 
 def floor_share(seconds: float, floor_s: float | None) -> float | None:
     """Give the least that was needed over what was; None where nothing is kept, or took nothing."""
-    return None if floor_s is None or seconds <= 0 else floor_s / seconds
+    return None if floor_s is None or seconds <= 0 else min(1.0, floor_s / seconds)
 
 
 def _beside_floor(seconds: float, floor_s: float | None, of_what: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 TITLES: Mapping[str, tuple[str, str]] = {
     "run-queue": ("tasks running or ready", "1"),
     "switches": ("context switches", "1/s"),
+    "faults": ("page faults", "1/s"),
     "pressure.cpu.some": ("some task waited for a core", "share"),
     "pressure.memory.full": ("all tasks waited for memory", "share"),
     "pressure.io.some": ("some task waited for storage", "share"),
