@@ -25,6 +25,7 @@ STUDIES = {
     "quickstart": ("quickstart",),
     "frameworks": (str(ROOT / "examples" / "frameworks.toml"),),
     "why": (str(ROOT / "examples" / "why.toml"),),
+    "why-bf16": (str(ROOT / "examples" / "why-bf16.toml"),),
     "lee2021": (
         "lee2021",
         *("--size", "smoke", "--only", "workload=read-traces", "--set", "measure.trials=6"),
