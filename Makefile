@@ -80,7 +80,7 @@ gpu-day:
 	  exec $$host -m tests.gpu --python '$(PYTHON)' --out '$(OUT)' \
 	    $(if $(STEPS),--only '$(STEPS)') $(if $(WHEELS),--wheels '$(WHEELS)') $(if $(MINUTES),--minutes '$(MINUTES)')
 
-# The pages of docs/gallery/ and their picture, measured anew here: an hour and a half, and a Chromium.
+# The pages of docs/gallery/ and their picture, measured anew here: an hour and a quarter, and a Chromium.
 gallery: setup
 	@$(BIN)/python -m tests.gallery $(ONLY) $(if $(PAGES_ONLY),--pages-only)
 

@@ -144,12 +144,9 @@ class NothingLeft(UsageError):
             for name, values in selectable.items():
                 each = [one.wanted[name] for _, one in study.only if name in one.wanted]
                 asked = list(dict.fromkeys(str(value) for some in each for value in some))
-                hint = next(
-                    (_meant(name, one, values) for one in sorted({*asked} - values)),
-                    ""
-                    if set.intersection(*map(set, each))
-                    else f" --only {name}={','.join(asked)} keeps any of these.",
-                )
+                hint = next((_meant(name, one, values) for one in sorted({*asked} - values)), "")
+                if not hint and not set.intersection(*map(set, each)):
+                    hint = f" --only {name}={','.join(asked)} keeps any of these."
                 lines.append(f"    Its {name}: {', '.join(sorted(values))}.{hint}")
         for why, labels in grouped(holes).items():
             where = f"{blamed[why]}: " if why in blamed else ""

@@ -51,8 +51,7 @@ _HOW = (
     "Each step is divided among the network's layers by an untimed job that traces it; a part's "
     "time is its share times the step as it was timed. Parts add up to the difference, with what "
     "carries no layer's mark as “unexplained”. Layers that one of two cells computes as one are "
-    "told together. The intervals of a pair hold together; without one, "
-    "blocks are too few."
+    "told together. The intervals of a pair hold together; without one, blocks are too few."
 )
 _DRAWN = (
     "From the step of the faster cell, above, to that of the slower one: each bar begins where the "
@@ -69,10 +68,10 @@ _OF_FLOORS = (
     Column("faster_of_least", "faster cell, of what the machine can do", "share"),
 )
 _FLOORS = (
-    "What the machine can do is the least that anything measured on it needed for that layer alone "
-    "(`bakeoff layers`), at the same shape, batch and precision. A layer that took less than that "
-    "in either step has no share: it was fused with its neighbours, or timed alone on a busy "
-    "machine."
+    "What the machine can do is the least that was measured on it for that layer at the same "
+    "shape, batch and precision: alone, or in one of several steps of this run. A layer that took "
+    "clearly less in either step has no share: it was computed together with its neighbours, or "
+    "timed alone on a busy machine."
 )
 
 

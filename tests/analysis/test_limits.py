@@ -144,15 +144,19 @@ def test_what_a_step_took_for_a_layer_lowers_what_the_layer_alone_needed() -> No
     ceilings = computing(0.1), MEMORY, reached(forward, "passes", 1 / STEP_S)
     known = floors_of(replace(demo(), cells=(timed(),)), ceilings)
 
-    def least_s(share: float) -> float:
-        of = timed()
-        ran = traced({("conv1", "forward"): share, ("conv1", "backward"): 1 - share})
-        found = lowered(known, replace(demo(), cells=(of,)), {of.key: ran}, ceilings)
+    def least_s(*shares: float) -> float:
+        cells = [replace(timed(), key=f"{share}") for share in shares]
+        ran = {
+            f"{share}": traced({("conv1", "forward"): share, ("conv1", "backward"): 1 - share})
+            for share in shares
+        }
+        found = lowered(known, replace(demo(), cells=tuple(cells)), ran, ceilings)
         (one,) = (one for one in found.layers.values() if one.layer == forward)
         return one.seconds
 
-    assert least_s(0.3) == pytest.approx(0.3 * STEP_S)
-    assert least_s(1e-4) == pytest.approx(STEP_S)  # it multiplied elsewhere
+    assert least_s(0.3, 0.5) == pytest.approx(0.3 * STEP_S)
+    assert least_s(0.3) == pytest.approx(STEP_S)  # a step is no measure of itself
+    assert least_s(1e-4, 0.5) == pytest.approx(STEP_S)  # one multiplied elsewhere
     untraced = replace(demo(), cells=(timed(),))
     assert lowered(known, untraced, {timed().key: "not traced"}, ceilings) == known
 
@@ -252,14 +256,16 @@ def test_an_exposed_exchange_makes_it_exchange_bound_and_the_rest_stays_unknown(
     found = held(both, NOT_MADE, computing(0.1), MEMORY, others=(apart,))
     assert found.verdict == "exchange-bound"
     assert found.shares["exchange"] == pytest.approx(0.75)
-    assert found.unknown == pytest.approx(0.25)
-    assert "devices share cores" in sentence(found)  # as many threads as they find
+    assert found.shares["computing"] == pytest.approx(0.05)  # of half the batch on each node
+    assert found.unknown == pytest.approx(0.2)
     assert "nothing attributed its step" in sentence(found)
 
 
 def test_of_several_ranks_with_threads_of_their_own_each_needs_what_one_alone_does() -> None:
-    scale = Scale(batch_per_device=BATCH // 2, nodes=2)
-    both = timed(scale=scale)
+    both = timed(scale=Scale(batch_per_device=BATCH // 2, ranks_per_node=2))
+    shared = held(both, NOT_MADE, computing(0.1))
+    assert shared.shares == {}
+    assert "its 2 devices share cores" in sentence(shared)  # as many threads as they find
     found = held(
         replace(both, factors={**both.factors, "threads": 1}),
         NOT_MADE,

@@ -14,8 +14,9 @@ import argparse
 from itertools import combinations
 from pathlib import Path
 
+from harness.analysis.evidence import Evidence
 from harness.analysis.explain.cells import explained
-from harness.analysis.explain.step_shares import UNEXPLAINED, StepShares, timed_shares
+from harness.analysis.explain.step_shares import UNEXPLAINED, StepShares, step_s, timed_shares
 from harness.analysis.explain.words import part_name
 from harness.analysis.numbers import seconds, share
 from harness.analysis.read import read_results
@@ -24,15 +25,15 @@ from harness.sections.contract.gather import gather_limits
 from harness.store.record_readers.attribution import NOT_MADE
 
 
-def of_cells(results: Results) -> None:
+def of_cells(results: Results, evidence: Evidence) -> None:
     """Print what carried no mark in each cell's step."""
-    divided = gather_limits(results).attributions or {}
+    divided = evidence.attributions or {}
     print("| cell | step | longer while traced | of the step without a mark |\n|---|---|---|---|")
     for cell in results.cells:
         name = results.names[cell.run, cell.key]
         if cell.rate is None:
             continue
-        step = seconds(cell.work_per_step / cell.rate.value)
+        step = seconds(step_s(cell))
         found = timed_shares(cell, divided.get(cell.key, NOT_MADE))
         if isinstance(found, StepShares):
             unmarked = found.parts.get(UNEXPLAINED)
@@ -42,9 +43,8 @@ def of_cells(results: Results) -> None:
             print(f"| {name} | {step} | – | {found} |")
 
 
-def of_pairs(results: Results) -> None:
+def of_pairs(results: Results, evidence: Evidence) -> None:
     """Print what is unexplained of each difference that can be told."""
-    evidence = gather_limits(results)
     print(
         "| slower | faster | difference | unexplained of it | largest part |\n|---|---|---|---|---|"
     )
@@ -67,9 +67,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("run", type=Path)
     results = read_results([parser.parse_args().run])
-    of_cells(results)
+    evidence = gather_limits(results)
+    of_cells(results, evidence)
     print()
-    of_pairs(results)
+    of_pairs(results, evidence)
 
 
 if __name__ == "__main__":

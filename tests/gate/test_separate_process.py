@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +48,26 @@ def test_it_multiplies_in_one_thread_unless_the_user_says_otherwise(
 
 def _tell_threads(into: Path) -> None:
     into.write_text(os.environ["OPENBLAS_NUM_THREADS"])
+
+
+def test_a_signal_to_the_whole_session_is_the_host_s_to_answer(tmp_path: Path) -> None:
+    """In a session of its own: the first process that is started there is treated like others."""
+    code = (
+        "import pathlib, sys; from harness.gate.processes import separate_process as one; "
+        "from tests.gate.test_separate_process import outlive; "
+        "one.call(None, outlive, pathlib.Path(sys.argv[1]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "told"], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "told").read_text() == "still here"
+
+
+def outlive(into: Path) -> None:
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(os.getpid(), one)
+    into.write_text("still here")
 
 
 def test_what_went_wrong_is_told(tmp_path: Path, interrupts: Interrupts) -> None:

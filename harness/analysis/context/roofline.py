@@ -20,7 +20,7 @@ from functools import cache
 from harness import plugins
 from harness.analysis.context.closest_figure import devices
 from harness.analysis.context.derived import derived
-from harness.analysis.limits.floors import roof_of
+from harness.analysis.limits.floors import moved_per_s, roof_of
 from harness.analysis.results import Results
 from harness.errors import BakeoffError
 from harness.store.record_readers.ceilings import COMPUTE, Ceiling
@@ -112,8 +112,8 @@ def _measured(cell: CellResult, measured: Sequence[Ceiling]) -> Iterator[RoofCei
         under, reached = one.under, one.reached
         threads = "" if under.threads is None else f", {counted(under.threads, 'thread')}"
         name = f"{under.framework} {reached.kernel}, {under.precision}{threads}"
-        flops = reached.per_s if reached.unit == COMPUTE else None
-        moved = found.bytes_per_s if flops is None else None
+        is_rate = reached.unit == COMPUTE
+        flops, moved = (reached.per_s, None) if is_rate else (None, moved_per_s(one))
         yield RoofCeiling(name, flops, moved, "measured")
 
 

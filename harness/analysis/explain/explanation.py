@@ -194,9 +194,8 @@ def _terms(
     if smaller:
         for parts in (first, second):
             parts[SMALLER] = together([parts.get(one.key, nothing) for one in smaller])
-        rest = _term(whole_s, SMALLER, replace(first[SMALLER], operations=()), nothing)
-        rest = replace(rest, second_s=second[SMALLER].mean * whole_s[1], parts=len(smaller))
-        listed.insert(-1, rest)
+        both_s = first[SMALLER].mean * whole_s[0], second[SMALLER].mean * whole_s[1]
+        listed.insert(-1, Term(SMALLER, *both_s, None, parts=len(smaller)))
     level = ALPHA / len(listed)
     return tuple(
         replace(

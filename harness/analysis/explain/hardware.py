@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from harness.analysis import numbers
+from harness.analysis.explain.step_shares import step_s
 from harness.units import counted
 from harness.verdicts.results import CellResult
 
 _MUCH = 0.05
 """Of the cores used: as much in the kernel is no computing."""
 _MANY_FAULTS = 1000
-"""Of 4 KiB mostly; each costs a microsecond, about."""
+"""Fewer say little: one costs a microsecond or two."""
 
 
 def hardware(cell: CellResult) -> str:
-    """Give cores, page faults, clock, GPU and power, as far as they were read and say much."""
+    """Give cores and page faults, GPU, clock and power, as far as they were read."""
     parts = (_cores(cell), _gpu(cell), _clock(cell), _power(cell))
     return ", ".join(told for part in parts for told in part)
 
@@ -47,7 +48,7 @@ def of_kernel(cell: CellResult) -> Iterator[str]:
         yield f"{numbers.share(kernel / used)} of that in the kernel"
     rates = [one.mean for one in cell.readings if one.name == "page faults"]
     if rates and cell.rate is not None:
-        each = sum(rates) * cell.work_per_step / cell.rate.value
+        each = sum(rates) * step_s(cell)
         if each >= _MANY_FAULTS:
             yield f"{numbers.number(each)} page faults a step on its nodes"
 

@@ -115,9 +115,9 @@ def beside(of: Explanation, first: str, second: str) -> Iterator[str]:
             yield f"{name}: {told}."
     yield from (f"{one}." for one in of.traced)
     if beaten := [part_name(one) for one in of.terms if one.is_beaten]:
-        parts = f"{listed(beaten)} took less in a step than in"
         them = "it" if len(beaten) == 1 else "them"
-        yield f"{parts} the quickest trial alone, so that no floor stands beside {them}."
+        least = f"the least that was measured for {them}: no floor stands beside {them}"
+        yield f"{listed(beaten)} took less in a step than {least}."
 
 
 def _cause(of: Explanation, term: Term, first: str, second: str) -> str:

@@ -96,13 +96,14 @@ def memory_rate(results: Results) -> float | None:
 
 
 def has_whole_devices(cell: CellResult) -> bool:
-    """Tell whether what one device needed alone holds for each of a cell's: it has as much.
+    """Tell whether each of a cell's devices has as much as one alone had.
 
-    Ranks that take as many threads as they find, and devices of one process, share the cores.
+    Ranks of one node that take as many threads as they find, and devices of one process, share the
+    cores.
     """
-    is_gpu = cell.factors.get("device") == "gpu"
-    own_cores = cell.factors.get("threads") is not None and cell.scale.devices_per_rank == 1
-    return cell.scale.devices == 1 or is_gpu or own_cores
+    if cell.scale.devices_per_node == 1 or cell.factors.get("device") == "gpu":
+        return True
+    return cell.factors.get("threads") is not None and cell.scale.devices_per_rank == 1
 
 
 def keys_of_network(cell: CellResult) -> Mapping[tuple[str, str], LayerKey]:

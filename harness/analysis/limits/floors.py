@@ -51,14 +51,6 @@ class Roof:
         """Whether what memory holds back can be told, too: with no cache's size nothing can."""
         return self.memory is not None and self.memory.reached.cache_bytes is not None
 
-    @property
-    def bytes_per_s(self) -> float | None:
-        """Give what the memory moved at most, also what a CPU reads before it overwrites it."""
-        if self.memory is None:
-            return None
-        moves = 1.0 if self.memory.under.device == "gpu" else TRIAD_MOVES
-        return moves * self.memory.reached.per_s
-
 
 @dataclass(frozen=True)
 class Floor:
@@ -153,11 +145,14 @@ def _longer(computing_s: float, memory_s: float) -> Floor:
 
 def _memory_s(moved: float, roof: Roof) -> float:
     """Give how long bytes take through the memory; none that may stay in the cache go there."""
-    if roof.memory is None or roof.bytes_per_s is None:
+    if roof.memory is None or moved <= (roof.memory.reached.cache_bytes or float("inf")):
         return 0.0
-    if moved <= (roof.memory.reached.cache_bytes or float("inf")):
-        return 0.0
-    return moved / roof.bytes_per_s
+    return moved / moved_per_s(roof.memory)
+
+
+def moved_per_s(memory: Ceiling) -> float:
+    """Give the bytes that a triad moved, also those that a CPU reads before it overwrites them."""
+    return memory.reached.per_s * (1.0 if memory.under.device == "gpu" else TRIAD_MOVES)
 
 
 def training_of(cell: CellResult) -> Training | None:

@@ -1,13 +1,15 @@
 """Let a step that was quicker over a layer than the layer alone say what this machine can do.
 
 Not every framework times layers alone, and one alone may wait for memory that its step finds in a
-cache. What took less than multiplying at the highest rate, or moving its tensors, was computed
-together with a neighbour, and says nothing.
+cache. Only what several steps of a run did counts: one is no measure of itself. What took less than
+multiplying at the highest rate, or moving its tensors, was computed together with a neighbour, and
+says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from harness.analysis.explain.step_shares import step_s, timed_shares
@@ -17,6 +19,7 @@ from harness.analysis.limits.floors import floors, roof_of
 from harness.analysis.results import Results
 from harness.store.record_readers.attribution import NOT_MADE, Attribution
 from harness.store.record_readers.ceilings import Ceiling
+from harness.verdicts.results import CellResult
 
 
 def lowered(
@@ -25,29 +28,38 @@ def lowered(
     attributions: Mapping[str, Attribution | str],
     ceilings: Sequence[Ceiling],
 ) -> MachineFloors:
-    """Lower the floors of layers that were timed alone by what steps of the run took for them."""
+    """Lower the floors of layers that were timed alone by the quickest of several steps."""
+    seen: dict[str, list[tuple[float, CellResult]]] = defaultdict(list)
+    for cell in results.cells if known.layers else ():
+        divided = attributions.get(cell.key, NOT_MADE)
+        for words, took_s in _took(cell, divided, ceilings):
+            seen[words].append((took_s, cell))
     layers = dict(known.layers)
-    for cell in results.cells if layers else ():
-        if cell.rate is None or cell.refusal:
-            continue
-        shares = timed_shares(cell, attributions.get(cell.key, NOT_MADE))
-        if isinstance(shares, str):
-            continue
-        keys, least = keys_of_network(cell), floors(cell, roof_of(cell, ceilings))
-        for key, share in shares.parts.items():
-            words = keys[key].words if key in keys else ""
-            took_s = share.mean * step_s(cell)
-            if words not in layers or key not in least or took_s < least[key].seconds:
-                continue
-            if took_s < layers[words].seconds:
-                layers[words] = replace(
-                    layers[words],
-                    seconds=took_s,
-                    low=took_s,
-                    high=took_s,
-                    disturbed=False,
-                    by=f"{cell.framework}, in its step",
-                    environment="",
-                    run=cell.run,
-                )
+    for words in layers.keys() & seen.keys():
+        took_s, cell = min(seen[words], key=lambda one: one[0])
+        if len(seen[words]) > 1 and took_s < layers[words].seconds:
+            layers[words] = replace(
+                layers[words],
+                seconds=took_s,
+                low=took_s,
+                high=took_s,
+                disturbed=False,
+                by=f"{cell.framework}, in its step",
+                environment="",
+                run=cell.run,
+            )
     return replace(known, layers=layers)
+
+
+def _took(
+    cell: CellResult, divided: Attribution | str, ceilings: Sequence[Ceiling]
+) -> Iterator[tuple[str, float]]:
+    """Give what a cell's step took for each layer's pass that it may have computed whole."""
+    shares = divided if cell.rate is None or cell.refusal else timed_shares(cell, divided)
+    if isinstance(shares, Attribution | str):
+        return
+    keys, least = keys_of_network(cell), floors(cell, roof_of(cell, ceilings))
+    for key in keys.keys() & least.keys() & shares.parts.keys():
+        took_s = shares.parts[key].mean * step_s(cell)
+        if took_s >= least[key].seconds:
+            yield keys[key].words, took_s

@@ -6,7 +6,7 @@ from harness.analysis import numbers
 from harness.analysis.explain.hardware import of_kernel
 from harness.analysis.explain.step_shares import Key
 from harness.analysis.limits.anatomy import EXCHANGE, HOST, WAITING
-from harness.analysis.limits.floors import COMPUTING, MOVING, Roof
+from harness.analysis.limits.floors import COMPUTING, MOVING, moved_per_s
 from harness.analysis.limits.holding_back import (
     KERNELS,
     NO_PROCESSOR,
@@ -65,8 +65,8 @@ def sentence(of: Limit) -> str:
     if unmarked >= _LEAST:
         told.append(f"of {numbers.share(unmarked)} no cause is known")
     if of.busy_cores is not None:
-        told.append(f"its ranks used {numbers.number(of.busy_cores)} cores")
-        told[-1] += "".join(f", {one}" for one in of_kernel(of.cell))
+        cores = f"its ranks used {numbers.number(of.busy_cores)} cores"
+        told.append(", ".join((cores, *of_kernel(of.cell))))
     is_divided = {KERNELS, UNDIVIDED} & of.shares.keys()
     if is_divided and (disturbed := _disturbed(of)):
         told.append(disturbed)
@@ -91,7 +91,7 @@ def _cause(of: Limit, name: str) -> str:
     most = [f"{_place(key)} {numbers.share(one)}" for key, one in of.slow if one >= _LEAST]
     return {
         COMPUTING: f"{told} is what its multiplications need{_computed(of)}",
-        MOVING: f"{told} is what its tensors need through memory{_moved(of.roof)}",
+        MOVING: f"{told} is what its tensors need through memory{_moved(of.roof.memory)}",
         KERNELS: f"{told} is what operations take beyond what this machine needs{_most(most)}",
         UNDIVIDED: f"{told} is {'further ' if COMPUTING in of.shares else ''}operations",
         HOST: f"for {told} the host let nothing run",
@@ -117,11 +117,11 @@ def _computed(of: Limit) -> str:
     return f"{alone}; {rest} of that is of layers never timed alone,{_at(of.roof.compute)}"
 
 
-def _moved(of: Roof) -> str:
-    if of.memory is None or of.bytes_per_s is None:
+def _moved(of: Ceiling | None) -> str:
+    if of is None:
         return ""
-    rate = numbers.number(of.bytes_per_s / 1e9)
-    return f" at {rate} GB/s, the most moved here ({of.memory.under.framework}'s triad)"
+    rate = numbers.number(moved_per_s(of) / 1e9)
+    return f" at {rate} GB/s, the most moved here ({of.under.framework}'s triad)"
 
 
 def _at(of: Ceiling | None) -> str:

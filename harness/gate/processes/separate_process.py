@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -16,7 +17,8 @@ from harness.blas_threads import one_thread
 from harness.child_process import end_with_parent
 from harness.ranks.interrupts import Interrupts
 
-_OURS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+_OF_THE_HOST = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+"""Signals that may reach all processes of a session; the host decides what follows from them."""
 
 
 class ProcessFailed(Exception):
@@ -28,8 +30,8 @@ def call(interrupts: Interrupts | None, function: Callable[..., object], *given:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_serve, args=(theirs, function, given), daemon=True)
-    # It inherits that none of these reaches it, from its first moment: the host ends it.
-    usual = signal.pthread_sigmask(signal.SIG_BLOCK, _OURS)
+    resource_tracker.ensure_running()  # it would be started below, and let the signals through
+    usual = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_THE_HOST)  # a child inherits that
     try:
         with one_thread():
             child.start()

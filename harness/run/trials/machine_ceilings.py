@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 
 from harness.doctor import known_ceilings
 from harness.errors import DamagedFile
@@ -47,18 +47,22 @@ class MachineCeilings:
             return False
         return first_or_once_more(paths, paths.ceilings_of(cell.key))
 
-    def known_of(self, cell: Cell) -> tuple[str, ...]:
-        """Name the kernels, and the layers of its network, that were tried so before."""
-        wanted = {*KERNELS, *layer_words(cell)}
-        under = self._conditions(cell)
-        tried = {one.reached.kernel for one in self._known if one.under == under}
-        return tuple(sorted(wanted & tried))
+    def prepared(self, paths: RunPaths, one: Prepared) -> Prepared:
+        """Tell a cell's job what it need not try: what earlier runs did, or this one's jobs."""
+        measured = (found for each in self._cells.values() for found in self._measured(paths, each))
+        return replace(one, known=tuple(sorted(self._tried(one.cell, measured))))
 
     def _is_known(self, cell: Cell) -> bool:
         """Tell whether kernels, and all layers of its network that multiply, are known."""
-        known = set(self.known_of(cell))
+        known = self._tried(cell)
         wanted = set(layer_words(cell)) if times_layers(cell) else set()
         return not known.isdisjoint(KERNELS) and wanted <= known
+
+    def _tried(self, cell: Cell, measured: Iterable[Ceiling] = ()) -> set[str]:
+        """Name the kernels, and the layers of its network, that were tried under its conditions."""
+        under = self._conditions(cell)
+        tried = {one.reached.kernel for one in (*self._known, *measured) if one.under == under}
+        return tried & {*KERNELS, *layer_words(cell)}
 
     def keep(self, paths: RunPaths) -> None:
         """Write down what concerns the run's cells, and keep what it measured for later runs."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 
 from harness.plan.cell import Cell
@@ -48,7 +47,9 @@ class UntimedWork:
             return
         self._divide_steps()
         if self._cells:
-            self._measure_ceilings()
+            ceilings = MachineCeilings(self._plan.platform.name, self._cells)
+            self._run_due(CEILINGS, ceilings.is_due, partial(ceilings.prepared, self._paths))
+            ceilings.keep(self._paths)
 
     def is_undivided(self) -> bool:
         """Whether a signal came before every step was divided that this session could divide."""
@@ -56,11 +57,16 @@ class UntimedWork:
             return False
         return any(key in self._cells for key in untimed_jobs.undivided(self._paths, self._plan))
 
-    def _run_due(self, name: str, is_due: Callable[[RunPaths, Cell], bool]) -> None:
+    def _run_due(
+        self,
+        name: str,
+        is_due: Callable[[RunPaths, Cell], bool],
+        prepared: Callable[[Prepared], Prepared] = lambda one: one,
+    ) -> None:
         """Run a job of each cell once; its failure does not stop the session."""
         for one in self._cells.values():
             if self._interrupts.count == 0 and is_due(self._paths, one.cell):
-                self._run(one, name)
+                self._run(prepared(one), name)
 
     @staticmethod
     def _is_cold(paths: RunPaths, cell: Cell) -> bool:
@@ -68,14 +74,6 @@ class UntimedWork:
         if not cell.factors["compile"] or cell.factors["compile_cache"] != "warm":
             return False
         return untimed_jobs.first_or_once_more(paths, paths.cold(cell.key))
-
-    def _measure_ceilings(self) -> None:
-        """Measure what is not known of this machine yet, and keep it."""
-        ceilings = MachineCeilings(self._plan.platform.name, self._cells)
-        for one in self._cells.values():
-            if self._interrupts.count == 0 and ceilings.is_due(self._paths, one.cell):
-                self._run(replace(one, known=ceilings.known_of(one.cell)), CEILINGS)
-        ceilings.keep(self._paths)
 
     def _divide_steps(self) -> None:
         """Trace the steps of cells that are not divided yet, or were disturbed while they were."""
