@@ -166,9 +166,9 @@ def _readings(use: NodeUse) -> Iterator[Reading]:
         used = use.total(f"rank:{rank}", ("rank.user", "rank.system"))
         if used is not None:
             yield Reading(node, f"rank:{rank}", "cores used", "1", used)
-        kernel = use.rate(f"rank:{rank}", "rank.system")
-        if kernel is not None:
-            yield Reading(node, f"rank:{rank}", "cores used in the kernel", "1", kernel)
+        system = use.rate(f"rank:{rank}", "rank.system")
+        if system is not None:
+            yield Reading(node, f"rank:{rank}", "cores used by the operating system", "1", system)
     cost = use.rate("observer", "observer.cpu")
     if cost is not None:
         yield Reading(node, "observer", "cores used", "1", cost)

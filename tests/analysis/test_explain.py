@@ -274,7 +274,7 @@ def test_the_page_and_the_account_agree_on_what_can_be_told_apart() -> None:
 def test_what_the_hardware_did_stands_beside_the_account() -> None:
     busy = (
         Reading("here", "rank:0", "cores used", "1", 0.98),
-        Reading("here", "rank:0", "cores used in the kernel", "1", 0.01),
+        Reading("here", "rank:0", "cores used by the operating system", "1", 0.01),
         Reading("here", "node", "page faults", "1/s", 900.0),
         Reading("here", "core:0", "clock", "Hz", 2.5e9),
     )
@@ -286,15 +286,13 @@ def test_what_the_hardware_did_stands_beside_the_account() -> None:
 def test_what_memory_taken_anew_costs_stands_beside_the_account_where_it_is_much() -> None:
     busy = (
         Reading("here", "rank:0", "cores used", "1", 1.0),
-        Reading("here", "rank:0", "cores used in the kernel", "1", 0.3),
+        Reading("here", "rank:0", "cores used by the operating system", "1", 0.3),
         Reading("here", "node", "page faults", "1/s", 300_000.0),
     )
     found = explained(planted(("conv1", "backward"), 4.0), readings=busy)
     told = next(beside(found, "jax", "torch"))
-    assert re.fullmatch(
-        r"jax: 1.00 cores used, 30 % of that in the kernel, 4,\d+ page faults a step on its nodes.",
-        told,
-    )
+    assert told.startswith("jax: 1.00 cores used, 30 % of that by the operating system, 4,")
+    assert told.endswith(" page faults a step on its nodes.")
 
 
 def test_of_cells_that_cannot_be_told_apart_there_is_nothing_to_explain() -> None:

@@ -11,7 +11,7 @@ from harness.units import counted
 from harness.verdicts.results import CellResult
 
 _MUCH = 0.05
-"""Of the cores used: as much in the kernel is no computing."""
+"""Of the cores used: less for the operating system is usual."""
 _MANY_FAULTS = 1000
 """Fewer say little: one costs a microsecond or two."""
 
@@ -38,14 +38,14 @@ def _cores(cell: CellResult) -> Iterator[str]:
         yield f"{numbers.number(used)} cores used" + (
             f" by {counted(asked, 'thread')}" if asked else ""
         )
-        yield from of_kernel(cell)
+        yield from of_system(cell)
 
 
-def of_kernel(cell: CellResult) -> Iterator[str]:
-    """Say how much of the cores' time the kernel took, and how often memory was not there yet."""
-    used, kernel = cores_used(cell), _of_ranks(cell, "cores used in the kernel")
-    if used and kernel is not None and kernel >= _MUCH * used:
-        yield f"{numbers.share(kernel / used)} of that in the kernel"
+def of_system(cell: CellResult) -> Iterator[str]:
+    """Say how much of its cores' time the operating system took, and how often for memory."""
+    used, system = cores_used(cell), _of_ranks(cell, "cores used by the operating system")
+    if used and system is not None and system >= _MUCH * used:
+        yield f"{numbers.share(system / used)} of that by the operating system"
     rates = [one.mean for one in cell.readings if one.name == "page faults"]
     if rates and cell.rate is not None:
         each = sum(rates) * step_s(cell)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.analysis import numbers
-from harness.analysis.explain.hardware import of_kernel
+from harness.analysis.explain.hardware import of_system
 from harness.analysis.explain.step_shares import Key
 from harness.analysis.limits.anatomy import EXCHANGE, HOST, WAITING
 from harness.analysis.limits.floors import COMPUTING, MOVING, moved_per_s
@@ -66,7 +66,7 @@ def sentence(of: Limit) -> str:
         told.append(f"of {numbers.share(unmarked)} no cause is known")
     if of.busy_cores is not None:
         cores = f"its ranks used {numbers.number(of.busy_cores)} cores"
-        told.append(", ".join((cores, *of_kernel(of.cell))))
+        told.append(", ".join((cores, *of_system(of.cell))))
     is_divided = {KERNELS, UNDIVIDED} & of.shares.keys()
     if is_divided and (disturbed := _disturbed(of)):
         told.append(disturbed)
