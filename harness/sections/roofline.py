@@ -20,6 +20,12 @@ _COLUMNS = (
     Column("how", "known from"),
 )
 
+_HOW = (
+    "In brackets: the part that a cell reaches of the roof above it, which memory limits on the "
+    "slope and computing on the level. Operations per byte are a model: each tensor moves through "
+    "memory as if no cache kept it."
+)
+
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     ceilings, points = roof(results, evidence.ceilings or ())
@@ -30,9 +36,10 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
     table = Table("roofline", "Roofline", _COLUMNS, (*cells, *roofs))
     highest = max(points, key=lambda one: one.flops)
     yield Gist(f"highest: {scaled(highest.flops, 'FLOP/s')}, {highest.name}")
+    yield Note(_HOW)
     yield Chart(Roof(ceilings, points), table)
     if above := [one.name for one in points if one.share > 1]:
-        yield Note(f"Above their ceiling, which was measured or stated too low: {listed(above)}.")
+        yield Note(f"Above the roof, so it is too low, or caches kept bytes: {listed(above)}.")
 
 
 SECTION = Section("How close to the machine's ceilings", 800, _blocks, contents="Ceilings")

@@ -49,7 +49,8 @@ _OPERATIONS = (
 )
 _HOW = (
     "Each step is divided among the network's layers by an untimed job that traces it; a part's "
-    "time is its share times the step as it was timed. Parts add up to the difference, with what "
+    "time is its share times the step as it was timed, in the blocks that both cells have: a step "
+    "may differ a little from pair to pair. Parts add up to the difference, with what "
     "carries no layer's mark as “unexplained”. Layers that one of two cells computes as one are "
     "told together. The intervals of a pair hold together; without one, blocks are too few."
 )
@@ -64,12 +65,12 @@ _FOR_OTHERS = (
     "for any two."
 )
 _OF_FLOORS = (
-    Column("slower_of_least", "slower cell, of what the machine can do", "share"),
-    Column("faster_of_least", "faster cell, of what the machine can do", "share"),
+    Column("slower_of_least", "slower cell, of the quickest seen here", "share"),
+    Column("faster_of_least", "faster cell, of the quickest seen here", "share"),
 )
 _FLOORS = (
-    "What the machine can do is the least that was measured on it for that layer at the same "
-    "shape, batch and precision: alone, or in one of several steps of this run. A layer that took "
+    "The quickest seen here is the least that was measured on this machine for that layer at the "
+    "same shape, batch and precision: alone, or in one of several steps of this run. One that took "
     "clearly less in either step has no share: it was computed together with its neighbours, or "
     "timed alone on a busy machine."
 )

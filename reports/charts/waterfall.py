@@ -6,7 +6,7 @@ from harness.analysis import numbers
 from harness.sections.contract.blocks import Fall, Waterfall
 from reports.charts.svg import Scale, element, picture, text, ticks, whisker
 
-_WIDTH, _RIGHT, _ROW, _TOP = 960.0, 210.0, 26.0, 26.0
+_WIDTH, _ROW, _TOP = 960.0, 26.0, 26.0
 _NARROW, _TALL = 354.0, 46.0
 _THICK = 15.0
 _CHARACTER, _WIDEST = 6.8, 330.0
@@ -29,8 +29,9 @@ def waterfall(drawn: Waterfall, *, name: str, label: str, narrow: bool = False) 
     for fall in drawn.falls:
         starts.append(starts[-1] + fall.difference_s)
     names = [shorter, *(fall.name for fall in drawn.falls), longer]
-    left = min(_WIDEST, 16 + _CHARACTER * max(map(len, names)))
-    x = _scale(drawn, starts, left, narrow=narrow)
+    said = [numbers.seconds(begin_s), *(fall.said for fall in drawn.falls), numbers.seconds(end_s)]
+    left, right = (min(_WIDEST, 16 + _CHARACTER * max(map(len, one))) for one in (names, said))
+    x = _scale(drawn, starts, left, right, narrow=narrow)
     tall, width = (_TALL, _NARROW) if narrow else (_ROW, _WIDTH)
     bottom = _TOP + len(names) * tall
     shapes = [_key(), *_axis(x, bottom)]
@@ -38,7 +39,6 @@ def waterfall(drawn: Waterfall, *, name: str, label: str, narrow: bool = False) 
         element("line", class_="ideal", x1=x(at), x2=x(at), y1=_TOP, y2=bottom)
         for at in (begin_s, end_s)
     ]
-    said = [numbers.seconds(begin_s), *(fall.said for fall in drawn.falls), numbers.seconds(end_s)]
     for row, at in ((0, begin_s), (len(names) - 1, end_s)):
         shapes.append(
             element("circle", class_="p1", cx=x(at), cy=_middle(row, narrow=narrow), r=4.5)
@@ -46,16 +46,18 @@ def waterfall(drawn: Waterfall, *, name: str, label: str, narrow: bool = False) 
     for row, fall in enumerate(drawn.falls, start=1):
         shapes += _bar(fall, starts[row - 1], x, row, narrow=narrow)
     for row, words in enumerate(zip(names, said, strict=True)):
-        shapes += _words(row, *words, narrow=narrow)
+        shapes += _words(row, *words, right, narrow=narrow)
     return picture(width, bottom + 24, "".join(shapes), label=label, name=name)
 
 
-def _scale(drawn: Waterfall, starts: list[float], left: float, *, narrow: bool) -> Scale:
+def _scale(
+    drawn: Waterfall, starts: list[float], left: float, right: float, *, narrow: bool
+) -> Scale:
     reached = [*starts, drawn.longer[1]]
     for start, fall in zip(starts, drawn.falls, strict=False):
         if fall.interval:
             reached += [start + fall.interval.low, start + fall.interval.high]
-    begin, end = (_ENDS, _NARROW - _ENDS) if narrow else (left + _ENDS, _WIDTH - _RIGHT - _ENDS)
+    begin, end = (_ENDS, _NARROW - _ENDS) if narrow else (left + _ENDS, _WIDTH - right - _ENDS)
     return Scale(min(reached), max(reached), begin, end)
 
 
@@ -83,13 +85,13 @@ def _middle(row: int, *, narrow: bool) -> float:
     return _TOP + (row * _TALL + _TALL - 12 if narrow else (row + 0.5) * _ROW)
 
 
-def _words(row: int, name: str, said: str, *, narrow: bool) -> tuple[str, str]:
+def _words(row: int, name: str, said: str, room: float, *, narrow: bool) -> tuple[str, str]:
     middle = _middle(row, narrow=narrow)
     if narrow:
         above = middle - _THICK / 2 - 5
         right = text(_NARROW, above, said, text_anchor="end", class_="over")
         return text(0, above, name, class_="over"), right
-    return text(0, middle + 4, name), text(_WIDTH - _RIGHT + 12, middle + 4, said)
+    return text(0, middle + 4, name), text(_WIDTH - room + 12, middle + 4, said)
 
 
 def _bar(fall: Fall, start_s: float, x: Scale, row: int, *, narrow: bool) -> list[str]:

@@ -54,7 +54,7 @@ def _floors(of: Term) -> str:
     if shares == [None, None]:
         return ""
     first, second = ("–" if one is None else f"{one * 100:.0f} %" for one in shares)
-    return f"at {first} and {second} of what this machine can do"
+    return f"at {first} and {second} of the quickest seen here"
 
 
 def as_json(of: Explanation, first: str, second: str) -> dict[str, Any]:

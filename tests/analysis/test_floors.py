@@ -202,10 +202,10 @@ def test_an_explanation_says_at_what_share_of_the_floor_each_side_is(
     found = explain(one, other, read, seed=1, floors=floors)
     assert [round(x.first_floor_s or 0, 4) for x in found.terms[:1]] == [0.0025]
     (said, *_) = causes(found, "jax", "torch")
-    assert "(at 25 % of what this machine can do with it)" in said
+    assert "(at 25 % of the quickest seen here)" in said
     assert "(at 50 %)" in said
     without = explain(one, other, read, seed=1)
-    assert all("machine can do" not in line for line in causes(without, "jax", "torch"))
+    assert all("quickest seen" not in line for line in causes(without, "jax", "torch"))
 
 
 def test_a_floor_that_one_step_beat_is_beside_neither(tmp_path: Path, here: None) -> None:
@@ -219,7 +219,7 @@ def test_a_floor_that_one_step_beat_is_beside_neither(tmp_path: Path, here: None
     assert (found.terms[0].first_floor_s, found.terms[0].second_floor_s) == (None, None)
     (said,) = (one for one in beside(found, "slow", "fast") if "floor" in one)
     assert "took less in a step than the least that was measured for" in said
-    assert all("machine can do" not in line for line in causes(found, "jax", "torch"))
+    assert all("quickest seen" not in line for line in causes(found, "jax", "torch"))
 
 
 def test_what_is_no_layer_alone_has_no_time(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def test_gaps_in_which_nothing_ran_make_it_host_bound_and_tell_the_busy_cores() 
     of = timed(readings=used(1.02))
     found = held(of, traced({**ran, ("", "host gaps"): 1 - 0.4 * 0.97}), computing(0.1), MEMORY)
     assert found.verdict == "host-bound"
-    assert "for 61 % (6.12 ms) the host let nothing run" in sentence(found)
+    assert "for 61 % (6.12 ms) no operation ran (host gaps)" in sentence(found)
     assert sentence(found).endswith("its ranks used 1.02 cores")
 
 

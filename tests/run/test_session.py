@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from harness.analysis.analyse import analyse
 from harness.cli.verbs.list import command as list_command
+from harness.cli.verbs.show import command as show_command
 from harness.cli.verbs.status import command as status_command
 from harness.cli.verbs.watch import command as watch_command
 from harness.errors import FullDisk, RunError
@@ -340,6 +341,9 @@ def test_nobody_is_said_to_be_missing_beside_a_live_session(plan, tmp_path, monk
         asked = CliRunner().invoke(status_command, [str(root)]).output
         assert f"At work on it: the bakeoff process {os.getpid()} on " in asked
         assert "Nobody" not in asked
+        shown = CliRunner().invoke(show_command, [str(root)])
+        assert f"at work on it: the bakeoff process {os.getpid()}" in shown.stderr
+        assert "What follows is not final." in shown.stderr
         assert f"process {os.getpid()} on" in rows(root)[0]["at_work"]
         with (
             pytest.raises(RunError, match=rf"the bakeoff process {os.getpid()} on .* is working"),

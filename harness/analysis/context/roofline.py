@@ -53,7 +53,7 @@ class RoofPoint:
     flops: float
     """Operations per second of one device, as the ceilings are; on CPUs of one node."""
     share: float
-    """Of the highest ceiling that computes."""
+    """Of the roof above it."""
     run: str
     framework: str
 
@@ -78,11 +78,12 @@ def roof(
         if not any(one.flops for one in roofs.values()):
             roofs = {one.name: one for one in _measured(cell, measured)}
         highest = max((one.flops for one in roofs.values() if one.flops), default=None)
+        moved = [one.bytes_per_s for one in roofs.values() if one.bytes_per_s]
         figures, intensity = derived(cell, run), _intensity(cell)
         if highest is None or figures.flops is None or intensity is None:
             continue
         each = figures.flops / devices(cell)
-        share = figures.share_of_ceiling or each / highest
+        share = each / min(highest, max(moved) * intensity if moved else highest)
         name = f"{called[cell.run, cell.key]} ({share * 100:.0f} %)"
         points.append(RoofPoint(name, intensity, each, share, cell.run, cell.framework))
         ceilings |= roofs

@@ -45,10 +45,12 @@ def answer_of(one: CellResult, other: CellResult, *, seed: int) -> Comparison:
 
     Cells that are held against a reference are answered together, at an error that they share.
     """
-    for cell, base in ((one, other), (other, one)):
-        held = cell.comparison
-        if held is not None and held.reference_key == base.key and held.answer != "reference":
-            return held if cell is one else inverse(held)
+    held = _of_page(one, other)
+    if held is not None:
+        return held
+    held = _of_page(other, one)
+    if held is not None:
+        return inverse(held)
     logs = log_ratios(one, other)
     found = compare.compare({"": [logs[block] for block in sorted(logs)]}, seed=seed)[""]
     interval = None
@@ -63,6 +65,17 @@ def answer_of(one: CellResult, other: CellResult, *, seed: int) -> Comparison:
         found.more_blocks,
         found.why,
     )
+
+
+def is_of_page(one: CellResult, other: CellResult) -> bool:
+    """Tell whether the page answers for these two: one is the other's reference."""
+    return _of_page(one, other) is not None or _of_page(other, one) is not None
+
+
+def _of_page(cell: CellResult, base: CellResult) -> Comparison | None:
+    held = cell.comparison
+    is_held = held is not None and held.reference_key == base.key and held.answer != "reference"
+    return held if is_held else None
 
 
 def inverse(of: Comparison) -> Comparison:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from harness.analysis import numbers
 from harness.analysis.explain.explanation import SMALLER, Explanation, Term
 from harness.analysis.explain.hardware import hardware
+from harness.analysis.explain.pair import is_of_page
 from harness.analysis.explain.step_shares import UNEXPLAINED
 from harness.store.record_readers.attribution import Operation
 from harness.units import counted, listed
@@ -88,11 +89,20 @@ def causes(of: Explanation, first: str, second: str) -> Iterator[str]:
         yield _cause(of, term, first, second)
     if not found:
         yield "No single part of the difference can be told from noise."
+    yield from _rest(of)
     yield from _offset(of)
     unexplained = of.unexplained
     if unexplained is not None:
         part = numbers.share(abs(unexplained.difference_s / of.difference_s))
         yield f"{part} of the difference is unexplained: it carries no layer's mark."
+
+
+def _rest(of: Explanation) -> Iterator[str]:
+    """Say how much lies in parts that are too small to be told one by one, where that is much."""
+    for term in of.terms:
+        if term.key == SMALLER and term.difference_s / of.difference_s >= _MUCH:
+            share = numbers.share(term.difference_s / of.difference_s)
+            yield f"{share} of it lies in {part_name(term)}."
 
 
 def _offset(of: Explanation) -> Iterator[str]:
@@ -114,6 +124,8 @@ def beside(of: Explanation, first: str, second: str) -> Iterator[str]:
         if not of.refusal and (told := hardware(cell)):
             yield f"{name}: {told}."
     yield from (f"{one}." for one in of.traced)
+    if not of.refusal and not is_of_page(of.first, of.second):
+        yield "These two were compared alone. Of all pairs at once less can be told: show --pairs."
     if beaten := [part_name(one) for one in of.terms if one.is_beaten]:
         them = "it" if len(beaten) == 1 else "them"
         least = f"the least that was measured for {them}: no floor stands beside {them}"
@@ -124,11 +136,13 @@ def _cause(of: Explanation, term: Term, first: str, second: str) -> str:
     share, found = term.difference_s / of.difference_s, term.interval
     assert found is not None
     ends = sorted((found.low / of.difference_s, found.high / of.difference_s))
-    span = f"{ends[0] * 100:.0f}–{ends[1] * 100:.0f}"
-    times = _beside_floor(term.first_s, term.first_floor_s, " of what this machine can do with it")
+    low, high = (f"{one * 100:.0f}" for one in ends)
+    span = f"{low}–{high}" if low != high else f"{ends[0] * 100:.1f}–{ends[1] * 100:.1f}"
+    times = _beside_floor(term.first_s, term.first_floor_s, " of the quickest seen here")
     times += f" against {_beside_floor(term.second_s, term.second_floor_s, '')}"
     mine, theirs = _doings(term.first_operations), _doings(term.second_operations)
-    doing = f"; {first}: {mine or 'nothing'}; {second}: {theirs or 'nothing'}"
+    nothing = "no operation of its own"
+    doing = f"; {first}: {mine or nothing}; {second}: {theirs or nothing}"
     doing = doing if mine or theirs else ""  # as of gaps
     return f"{share * 100:.0f} % ({span}) of it is {part_name(term)}: {times}{doing}."
 
@@ -140,7 +154,7 @@ def floor_share(seconds: float, floor_s: float | None) -> float | None:
 
 def _beside_floor(seconds: float, floor_s: float | None, of_what: str) -> str:
     share = floor_share(seconds, floor_s)
-    shown = numbers.seconds(seconds)
+    shown = numbers.seconds(seconds) if seconds > 0 else "nothing"
     return shown if share is None else f"{shown} (at {share * 100:.0f} %{of_what})"
 
 

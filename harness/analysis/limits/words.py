@@ -94,7 +94,7 @@ def _cause(of: Limit, name: str) -> str:
         MOVING: f"{told} is what its tensors need through memory{_moved(of.roof.memory)}",
         KERNELS: f"{told} is what operations take beyond what this machine needs{_most(most)}",
         UNDIVIDED: f"{told} is {'further ' if COMPUTING in of.shares else ''}operations",
-        HOST: f"for {told} the host let nothing run",
+        HOST: f"for {told} no operation ran (host gaps)",
         WAITING: f"for {told} it waited for input",
         EXCHANGE: f"for {told} it exchanged gradients and did nothing else",
         NO_PROCESSOR: f"for at least {told} its operations waited without a processor: others had "

@@ -9,7 +9,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.light_numpy import import_numpy
-from harness.cli.output import emit_json, say
+from harness.cli.output import emit_json, note, say
 
 if TYPE_CHECKING:
     from harness.analysis.evidence import Evidence
@@ -32,8 +32,14 @@ def command(runs: tuple[str, ...], *, as_json: bool, cell: str | None, pairs: bo
     import_numpy()
     from harness.analysis.read import run_directories
     from harness.sections.contract.read import read_with_limits
+    from harness.store.layout import RunPaths
+    from harness.store.run_directory import opening
 
-    results, evidence = read_with_limits(run_directories(runs))
+    directories = run_directories(runs)
+    for one in directories:
+        if holder := opening.holder(RunPaths(one)):
+            note(f"{one}: at work on it: {holder}. What follows is not final.")
+    results, evidence = read_with_limits(directories)
     if cell is not None:
         _show_cell(results, evidence, cell, as_json=as_json)
         return
