@@ -74,6 +74,6 @@ def test_studies_without_a_framework_run(tmp_path: Path) -> None:
 
 
 def test_the_list_of_examples_is_whole() -> None:
-    listed = re.findall(r"\]\(([\w.]+)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
+    listed = re.findall(r"\]\(([\w.-]+)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
     there = {path.name for path in EXAMPLES.iterdir() if path.suffix in (".toml", ".py")}
     assert sorted(listed) == sorted(there)

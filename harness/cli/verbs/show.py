@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -35,11 +36,10 @@ def command(runs: tuple[str, ...], *, as_json: bool, cell: str | None, pairs: bo
     from harness.store.layout import RunPaths
     from harness.store.run_directory import opening
 
-    directories = run_directories(runs)
-    for one in directories:
-        if holder := opening.holder(RunPaths(one)):
-            note(f"{one}: at work on it: {holder}. What follows is not final.")
-    results, evidence = read_with_limits(directories)
+    results, evidence = read_with_limits(run_directories(runs))
+    for one in results.runs:
+        if holder := opening.holder(RunPaths(Path(one.directory))):
+            note(f"{one.directory}: at work on it: {holder}. What follows is not final.")
     if cell is not None:
         _show_cell(results, evidence, cell, as_json=as_json)
         return
