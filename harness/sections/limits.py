@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from harness.analysis.evidence import LIMITS, Evidence
 from harness.analysis.floors.layer_times import LayerKey, keys_of_network
 from harness.analysis.limits.holding_back import SINGLE, Limit, limits
-from harness.analysis.limits.words import CAUSES, RATES, UNMARKED, sentence
+from harness.analysis.limits.words import CAUSES, RATES, UNMARKED, by_cause, sentence
 from harness.analysis.results import Results
 from harness.analysis.tables import Column, Table
 from harness.sections.contract.blocks import (
@@ -63,11 +63,8 @@ _HOW = (
 
 
 def _rows(name: str, of: Limit) -> Iterator[tuple[str, str, str, float, float]]:
-    unmarked = max(0.0, 1 - sum(of.shares.values()))
-    for cause, share in (*of.shares.items(), (UNMARKED, unmarked)):
-        if share > 0:
-            words = CAUSES.get(cause, cause)
-            yield name, of.verdict, words, share, share * of.anatomy.step_s
+    for cause, share in by_cause(of):
+        yield name, of.verdict, cause, share, share * of.anatomy.step_s
 
 
 def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:

@@ -46,6 +46,7 @@ class FrameworkInfo:
     distribution: str | None
     has_probe: bool
     attributes: bool
+    attributes_ranks: tuple[str, ...]
     proves: bool
     computes: bool
     steps_by_itself: bool
@@ -165,6 +166,7 @@ def read_framework(path: Path) -> FrameworkInfo:
         distribution=file.distribution,
         has_probe=file.probe,
         attributes=file.attributes,
+        attributes_ranks=file.attributes_ranks,
         proves=file.proves,
         computes=file.computes,
         steps_by_itself=file.steps_by_itself,
@@ -229,6 +231,12 @@ def _values(document: Document, name: str, raw: Any) -> tuple[Value, ...] | None
 
 
 def _strategies(document: Document, file: FrameworkFile) -> dict[str, Strategy]:
+    for number, name in enumerate(file.attributes_ranks):
+        if name not in file.strategies:
+            document.fault(
+                ("attributes_ranks", number),
+                f"it has no strategy '{name}'.{nearest(name, file.strategies)}",
+            )
     found = {ALONE: Strategy(), **file.strategies}
     for name, own in file.strategies.items():
         place = ("strategies", name, "same_as")

@@ -117,6 +117,8 @@ class FrameworkFile(Table):
     """Whether a probe can say what really ran."""
     attributes: bool = False
     """Whether it can say which layer and pass takes which share of a step."""
+    attributes_ranks: Listed[str] = ()
+    """Strategies in which it says so of several ranks, and what of a step they exchange."""
     proves: bool = False
     """Whether what is timed has the doors through which it is examined."""
     computes: bool = True

@@ -217,6 +217,8 @@ class Worker:
         from harness.worker.attribution.events import say
 
         found = attribute(workload, self._feed(workload), self.job.options)
+        if self.where.rank > 0:
+            return  # the first one's stands for all, which step together
         kept = os.path.join(os.path.dirname(self.events.path), traced_steps.FILE)
         traced_steps.write(kept, found.traced_by, found.kept)
         say(self.events, found)

@@ -10,7 +10,7 @@ from harness.analysis import numbers
 from harness.analysis.explain.words import operations_words
 from harness.analysis.limits.anatomy import Anatomy
 from harness.analysis.limits.holding_back import Limit
-from harness.analysis.limits.words import CAUSES, sentence
+from harness.analysis.limits.words import by_cause, sentence
 from reports.text.terminal import printable, text_bar
 
 _LISTED = 8
@@ -26,9 +26,7 @@ def render(of: Limit, name: str, width: int = 100) -> str:
         f"{name}: {numbers.seconds(body.step_s)} a step.",
         *textwrap.wrap(f"What holds it back: {sentence(of)}.", width, subsequent_indent="  "),
     ]
-    lines += _table(
-        "By cause", [(CAUSES[name], share, "") for name, share in of.shares.items()], of
-    )
+    lines += _table("By cause", [(cause, share, "") for cause, share in by_cause(of)], of)
     lines += _table("By phase", [(name, share, "") for name, share in body.phases.items()], of)
     lines += _table("When nothing ran", [(name, share, "") for name, share in body.idle], of)
     lines += _table("Layers", [_site(body, at) for at in range(len(body.sites))][:_LISTED], of)

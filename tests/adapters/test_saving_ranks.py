@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from harness.worker import job as jobs
 from harness.worker.job import Job, Span
 from harness.worker.scale import Scale
-from tests.needs import framework
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.adapters.two_ranks import run_two
 
 pytestmark = pytest.mark.framework
 
@@ -41,31 +35,8 @@ def test_two_ranks_save_and_restore_together(saver: str, tmp_path: Path) -> None
         directory=str(tmp_path),
         paths={"checkpoint_to": f"{tmp_path}/slow", "checkpoint_through": f"{tmp_path}/fast"},
     )
-    (tmp_path / "job.json").write_text(jobs.text(job), "utf-8")
-    port = _port()
-    ranks = [_rank(number, tmp_path, port) for number in range(2)]
-    assert [rank.wait(240) for rank in ranks] == [0, 0]
+    assert run_two(job, tmp_path) == [0, 0]
     for number, is_same in ((0, True), (1, None)):  # the first rank's state is the one that is kept
         said = (tmp_path / f"events.{number}.jsonl").read_text("utf-8").splitlines()
         (proof,) = [event for line in said if (event := json.loads(line))["event"] == "restored"]
         assert (proof["step"], proof["files_true"], proof["state_true"]) == (25, True, is_same)
-
-
-def _rank(number: int, folder: Path, port: int) -> subprocess.Popen[bytes]:
-    place = {"BAKEOFF_RANK": number, "BAKEOFF_SIZE": 2, "BAKEOFF_LOCAL_RANK": number}
-    place |= {"BAKEOFF_LOCAL_SIZE": 2, "MASTER_PORT": port}
-    told = {name: str(value) for name, value in place.items()}
-    with (folder / f"printed.{number}").open("wb") as printed:
-        return subprocess.Popen(
-            [framework("torch"), "-m", "harness.worker", str(folder / "job.json")],
-            env={**os.environ, **told, "MASTER_ADDR": "127.0.0.1"},
-            cwd=ROOT,
-            stdout=printed,
-            stderr=printed,
-        )
-
-
-def _port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

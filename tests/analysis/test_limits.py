@@ -261,6 +261,15 @@ def test_an_exposed_exchange_makes_it_exchange_bound_and_the_rest_stays_unknown(
     assert "nothing attributed its step" in sentence(found)
 
 
+def test_an_exchange_that_a_trace_tells_needs_no_twin() -> None:
+    both = timed(scale=Scale(batch_per_device=BATCH // 2, nodes=2))
+    found = held(both, traced({("conv1", "backward"): 0.3, ("", "exchange"): 0.6}), computing(0.1))
+    assert found.verdict == "exchange-bound"
+    assert found.shares["exchange"] == pytest.approx(0.6)
+    assert dict(found.anatomy.idle)["exchange"] == pytest.approx(0.6)
+    assert "communicate" not in sentence(found)
+
+
 def test_of_several_ranks_with_threads_of_their_own_each_needs_what_one_alone_does() -> None:
     both = timed(scale=Scale(batch_per_device=BATCH // 2, ranks_per_node=2))
     shared = held(both, NOT_MADE, computing(0.1))

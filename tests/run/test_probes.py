@@ -20,6 +20,7 @@ from harness.store.layout import RunPaths
 from harness.store.record_readers.attribution import read_attribution
 from harness.study.framework import framework_info
 from harness.study.study import load_study
+from harness.worker.scale import Scale
 from tests.outcomes import record
 
 STUDY = """title = "Null"
@@ -167,6 +168,28 @@ def test_a_cell_without_a_trial_that_ended_well_is_not_attributed(
     assert not untimed_jobs.attribution_is_due(paths, cell)
     record(paths.trial(cell.key, "trial-2"))
     assert untimed_jobs.attribution_is_due(paths, cell)
+
+
+@pytest.mark.parametrize(
+    ("devices_per_rank", "strategy", "is_due"),
+    [(1, "ddp", True), (1, "horovod", False), (2, "ddp", False)],
+)
+@pytest.mark.usefixtures("attributed")
+def test_steps_of_several_ranks_are_attributed_where_their_exchange_is_told(
+    devices_per_rank: int,
+    strategy: str,
+    is_due: bool,
+    plan: Plan,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tells = dataclasses.replace(untimed_jobs.framework_info(""), attributes_ranks=("ddp",))
+    monkeypatch.setattr(untimed_jobs, "framework_info", lambda _: tells)
+    scale = Scale(ranks_per_node=2, devices_per_rank=devices_per_rank)
+    cell = dataclasses.replace(plan.cells[0], scale=scale, strategy=strategy)
+    paths = RunPaths(tmp_path)
+    record(paths.trial(cell.key, "trial-1"))
+    assert untimed_jobs.attribution_is_due(paths, cell) == is_due
 
 
 @pytest.mark.usefixtures("attributed")

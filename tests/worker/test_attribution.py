@@ -7,6 +7,7 @@ import pytest
 from harness.worker.attribution.account import Operation, Ran, attribution
 from harness.worker.attribution.marks import (
     BACKWARD,
+    EXCHANGE,
     FORWARD,
     GAPS,
     OF_LOSS,
@@ -44,6 +45,12 @@ def test_on_one_thread_the_innermost_operation_takes_the_time() -> None:
 def test_operations_on_several_threads_share_the_time_in_equal_parts() -> None:
     found = shares(ran(0, 100), ran(50, 100, FC, lane=1))
     assert found == {CONV: [0.75], FC: [0.25], GAP: [0]}
+
+
+def test_what_ranks_exchange_takes_the_moments_in_which_nothing_else_runs() -> None:
+    both = Place("", EXCHANGE)
+    said = (ran(0, 40), ran(20, 80, both, lane=-1), ran(30, 70, both, lane=-2), ran(60, 65, FC))
+    assert shares(*said) == {CONV: [0.4], FC: [0.05], both: [0.35], GAP: [pytest.approx(0.2)]}
 
 
 def test_each_step_has_its_own_shares_and_what_lies_between_steps_counts_for_none() -> None:

@@ -35,6 +35,7 @@ from harness.verdicts.results import CellResult, Interval
 LISTED = 12
 """Parts that are listed by themselves; the intervals of these hold together."""
 SMALLER: Key = ("", "smaller parts")
+OF_RANKS = "; of several ranks only some strategies are divided, which docs/why.md names"
 _SCATTER = 0.07
 """So far apart are processes of one framework over one layer: a floor by less is not beaten."""
 
@@ -131,7 +132,9 @@ def explain(
     for cell in (first, second):
         found = timed_shares(cell, attributions.get(cell.key, NOT_MADE))
         if isinstance(found, str):
-            return Explanation(first, second, f"{cell.label}: {found}", is_refused=True)
+            of_ranks = OF_RANKS if found == NOT_MADE and cell.scale.devices > 1 else ""
+            words = f"{cell.label}: {found}{of_ranks}"
+            return Explanation(first, second, words, is_refused=True)
         shares.append(found)
     steps = paired_steps(first, second)
     first_s, second_s = (
@@ -169,8 +172,6 @@ def _refusal(one: CellResult, other: CellResult) -> str:
             return f"nothing shows that they compute the same: {cell.label}: {why}"
         if cell.rate is None:
             return f"{cell.label} has no rate"
-        if cell.scale.devices > 1:
-            return f"{cell.label}: steps of several devices are not attributed"
     return ""
 
 

@@ -24,7 +24,7 @@ UNEXPLAINED: Key = ("", "unexplained")
 INPUT: Key = ("", "input")
 DISTURBED = 0.25
 """Traced steps that differ by more from untraced ones, or those from the timed, explain nothing."""
-_WHOLE = ("update", "loss", "layout copy", "plain copy", "host gaps", "input")
+_WHOLE = ("update", "loss", "layout copy", "plain copy", "host gaps", "input", "exchange")
 """Phases that are compared as a whole: their operations are not divided alike everywhere."""
 
 

@@ -1,8 +1,8 @@
 """Take one cell's step apart: its phases, its layers, its operations, and why nothing ran.
 
 Everything is a share of the step as its trials timed it. What a trace divides is of the traced
-steps, scaled to the timed one; waiting for input, and gradients' exchange that hides behind
-nothing, are of the trials.
+steps, scaled to the timed one; waiting for input is of the trials, and so is gradients' exchange
+that hides behind nothing, where no trace tells it.
 """
 
 from __future__ import annotations
@@ -115,10 +115,10 @@ class Anatomy:
 
 def anatomy(cell: CellResult, divided: Attribution | str, pair: ExchangePair | None) -> Anatomy:
     """Take a cell's step apart as far as it was measured; it has a rate."""
-    exchange, exchange_why = _exchange(cell, pair)
     shares = timed_shares(cell, divided)
     if isinstance(shares, str) or isinstance(divided, str):
         why = shares if isinstance(shares, str) else ""
+        exchange, exchange_why = _exchange(cell, pair)
         told = {WAITING: waited(cell)} if _is_fed(cell) else {}
         told |= {EXCHANGE: exchange} if exchange is not None else {}
         told |= _without_kernels(cell, sum(told.values()))
@@ -141,7 +141,7 @@ def anatomy(cell: CellResult, divided: Attribution | str, pair: ExchangePair | N
         tuple(sorted(sites, key=lambda one: -one.share)),
         _kinds(divided, 1 - waited(cell)),
         "",
-        exchange_why,
+        "",
         as_traced(cell, shares),
         _gaps(cell, shares),
     )

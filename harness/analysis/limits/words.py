@@ -49,6 +49,13 @@ def short(of: Limit) -> str:
     return f"{of.verdict} {numbers.share(named_share(of))}"
 
 
+def by_cause(of: Limit) -> tuple[tuple[str, float], ...]:
+    """Give each cause in words with its share of the step, and last what of it is not known."""
+    unmarked = max(0.0, 1 - sum(of.shares.values()))
+    named = ((CAUSES.get(one, one), share) for one, share in of.shares.items())
+    return tuple(one for one in (*named, (UNMARKED, unmarked)) if one[1] > 0)
+
+
 def named_share(of: Limit) -> float:
     """Give the share of the cause that is named; of what is not known there is none."""
     return max((one for name, one in of.shares.items() if name != UNDIVIDED), default=0.0)

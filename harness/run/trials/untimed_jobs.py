@@ -95,12 +95,20 @@ def traces_again(paths: RunPaths) -> Counter[str]:
 
 def _is_divisible(paths: RunPaths, cell: Cell) -> bool:
     """Tell whether a cell's step can be divided among its layers, once it has one."""
-    if not framework_info(cell.adapter).attributes or cell.scale.devices > 1:
+    if not framework_info(cell.adapter).attributes or not _is_told_apart(cell):
         return False
     if _is_on_another_node(cell):
         return False
     # without layers, or without a rate to account for
     return subject(cell.workload).value.kind == "train" and trial_folders.has_ok(paths, cell.key)
+
+
+def _is_told_apart(cell: Cell) -> bool:
+    """Tell whether what a cell's ranks exchange, if it has several, is told from computing."""
+    if cell.scale.devices == 1:
+        return True
+    strategies = framework_info(cell.adapter).attributes_ranks
+    return cell.scale.devices_per_rank == 1 and cell.strategy in strategies
 
 
 def _is_on_another_node(cell: Cell) -> bool:

@@ -1,8 +1,9 @@
 """Divide traced steps among the operations that ran in them.
 
 Every moment of a step belongs to the operations that run in it, in equal parts; on one thread, to
-the innermost. A moment in which none runs is a gap of the host. So the shares of a step add up to
-one, and what carries no mark keeps a name of its own.
+the innermost. What ranks exchange has the moments in which nothing else runs. A moment in which
+none runs is a gap of the host. So the shares of a step add up to one, and what carries no mark
+keeps a name of its own.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
-from harness.worker.attribution.marks import GAPS, Place
+from harness.worker.attribution.marks import EXCHANGE, GAPS, Place
 from harness.worker.attribution.traced_steps import Operation as RanInStep
 from harness.worker.attribution.traced_steps import Step, chosen
 
@@ -139,7 +140,8 @@ def _moments(inside: Sequence[Ran], start: int, end: int) -> Iterator[Tuple[int,
         if moment > before:
             running = [inside[stack[-1]] for stack in lanes.values()]
             if running:
-                yield moment - before, running
+                computing = [one for one in running if one.place.phase != EXCHANGE]
+                yield moment - before, computing or running
             before = moment
         lane = inside[at].lane
         if begins:

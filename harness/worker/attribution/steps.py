@@ -24,12 +24,14 @@ Span = Tuple[int, int]
 
 
 def warmed(activity: Any) -> int:
-    """Step until warm; give the number of steps to trace."""
+    """Step until warm; give the number of steps to trace, which is the same for all ranks."""
     for _ in range(WARM_STEPS):
         timed(activity)
     began = time.perf_counter()
     timed(activity)
-    return max(FEWEST, min(MOST, round(TRACED_S / max(time.perf_counter() - began, 1e-6))))
+    steps = max(FEWEST, min(MOST, round(TRACED_S / max(time.perf_counter() - began, 1e-6))))
+    agree = door(activity, "agree")
+    return steps if agree is None else int(agree(steps))
 
 
 def wait_for_input(activity: Any) -> None:

@@ -15,6 +15,7 @@ from harness.worker.attribution.account import Attribution, Operation, Ran, Span
 from harness.worker.attribution.hlo_names import CONTAINERS, Instruction
 from harness.worker.attribution.idle import Work, idle
 from harness.worker.attribution.marks import (
+    EXCHANGE,
     LAYOUT_COPY,
     OF_UPDATE,
     PLAIN_COPY,
@@ -29,6 +30,10 @@ from harness.worker.contracts import Unsupported
 
 OF_XLA = "hlo_op"
 ENDED = "end: "
+EXCHANGING = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-")
+"""How XLA's instructions begin by which ranks exchange."""
+COLLECTIVE = "Collective"
+"""How TensorFlow's kinds of operations begin by which ranks exchange; they end when all have."""
 MOVING = ("Transpose", "_MklTranspose", "_MklToTf", "_MklInputConversion")
 """Kinds of TensorFlow's operations that bring a tensor into another layout."""
 
@@ -92,6 +97,8 @@ def _of_xla(
 
 
 def _place(instruction: Instruction, marks: Marks) -> Place:
+    if instruction.opcode.startswith(EXCHANGING):
+        return Place("", EXCHANGE)
     if instruction.is_plain_copy:
         return Place("", PLAIN_COPY)
     place = marks.place(instruction.op_name)
@@ -138,11 +145,16 @@ def _on_device(
 def _of_graph(events: List[xspace.Event], marks: Marks, shapes: Shapes) -> Iterator[Ran]:
     """Give what TensorFlow's executor ran: events called NAME:KIND, of operations in the graph."""
     known: Dict[str, Any] = {}
+    lanes = 0
     for event in events:
         name, colon, kind = event.name.rpartition(":")
         if not colon or OF_XLA in event.stats or name.startswith(("end", "Eager")) or "::" in kind:
             continue
         if " " in event.name or name.endswith(":") or not kind.lstrip("_").isalnum():
+            continue
+        if kind.startswith(COLLECTIVE):
+            lanes -= 1
+            yield Ran(event.start, event.end, lanes, Place("", EXCHANGE), Operation(kind, "", ""))
             continue
         if name == kind:
             continue  # a compiled function as a whole

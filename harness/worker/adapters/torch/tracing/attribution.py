@@ -20,7 +20,7 @@ from harness.worker.adapters.torch.tracing import inductor
 from harness.worker.adapters.torch.tracing.operators import divided
 from harness.worker.adapters.torch.tracing.profiled import traced
 from harness.worker.attribution.account import Attribution
-from harness.worker.attribution.marks import LOSS, UPDATE, Marks
+from harness.worker.attribution.marks import LOSS, UPDATE, WAIT, Marks
 from harness.worker.attribution.steps import warmed
 
 
@@ -32,10 +32,11 @@ def attribute(activity: TrainingActivity, network: Any) -> Attribution:
     with inductor.kept_graphs(lowered, graphs) if settings.is_compiled else nullcontext():
         steps = warmed(activity)
     marks = Marks(network)
-    with marked(activity, marks):
-        activity.step()
-        (one,), _ = traced(activity, 1, with_shapes=True, is_gpu=settings.is_gpu)
-    made, untraced_s = traced(activity, steps, with_shapes=False, is_gpu=settings.is_gpu)
+    with marked_wait(activity.trainer.optimiser):
+        with marked(activity, marks):
+            activity.step()
+            (one,), _ = traced(activity, 1, with_shapes=True, is_gpu=settings.is_gpu)
+        made, untraced_s = traced(activity, steps, with_shapes=False, is_gpu=settings.is_gpu)
     return divided(one, made, marks, graphs, untraced_s, is_gpu=settings.is_gpu)
 
 
@@ -65,6 +66,23 @@ def marked(activity: TrainingActivity, marks: Marks) -> Iterator[None]:
             setattr(owner, name, call)
         for hook in hooks:
             hook.remove()
+
+
+@contextmanager
+def marked_wait(optimiser: Any) -> Iterator[None]:
+    """Let Horovod's optimiser open a range while it waits for gradients: none of torch's shows it.
+
+    One range a step; all traced steps have it.
+    """
+    plain = getattr(optimiser, "synchronize", None)
+    if plain is None:
+        yield
+        return
+    optimiser.synchronize = _within(WAIT, plain)
+    try:
+        yield
+    finally:
+        optimiser.synchronize = plain
 
 
 def _within(mark: str, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ _OVERHEAD = (
 _OF_HOST, _LAUNCHES = ("cpu_op", "user_annotation"), ("cuda_runtime", "cuda_driver")
 OF_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 _OF_MESSAGES = "gloo:"
-"""What carries messages in threads of its own: now it begins before one operator, now another."""
+"""Messages that threads of their own carry: they begin now before one operator, now another."""
 _RANGES = (STEP, "Optimizer.", "## ", "Torch-Compiled")
 
 
@@ -58,6 +58,8 @@ class Step(NamedTuple):
     host: List[Event]
     """In order of their beginnings, what is outer first; without the step itself."""
     device: List[Kernel]
+    messages: List[Event]
+    """What ranks exchanged meanwhile, each from when it was asked for until it was there."""
 
 
 def read(events: Sequence[Any]) -> List[Step]:
@@ -66,21 +68,17 @@ def read(events: Sequence[Any]) -> List[Step]:
     for event in events:
         by_kind.setdefault(_kind(event), []).append(event)
     host = sorted(
-        (
-            _event(one)
-            for kind in _OF_HOST
-            for one in by_kind.get(kind, [])
-            if not one.name().startswith(_OF_MESSAGES)
-        ),
+        (_event(one) for kind in _OF_HOST for one in by_kind.get(kind, [])),
         key=lambda one: (one.start, -one.end),
     )
     device = sorted(_kernels(by_kind), key=lambda one: one.start)
     found: List[Step] = []
     for event in host:
         if event.name == STEP:
-            found.append(Step((event.start, event.end), [], []))
+            found.append(Step((event.start, event.end), [], [], []))
         elif found and event.start < found[-1].span[1]:
-            found[-1].host.append(event)
+            is_message = event.name.startswith(_OF_MESSAGES)
+            (found[-1].messages if is_message else found[-1].host).append(event)
     for step in found:
         start, end = step.span
         step.device.extend(one for one in device if one.start < end and one.end > start)

@@ -5,7 +5,7 @@ autograd gave it (``sequence_nr``), and so does its node of the backward pass, w
 same layer. What adds a gradient to a parameter has no number, and follows the node that made it.
 
 On a CPU an operator's own time counts, on a GPU the time of what it launched there: each kernel is
-at the place of the innermost operator around its launch.
+at the place of the innermost operator around its launch, but those of NCCL, which exchange.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from harness.worker.attribution.account import Attribution, Operation, Ran, attr
 from harness.worker.attribution.idle import Work, idle
 from harness.worker.attribution.marks import (
     BACKWARD,
+    EXCHANGE,
     LAYOUT_COPY,
     LOSS,
     OF_LOSS,
     OF_UPDATE,
     UNMARKED,
+    WAIT,
     Marks,
     Place,
 )
@@ -33,6 +35,8 @@ NODE = "autograd::engine::evaluate_function: "
 OPTIMISER = "Optimizer."
 COMPILED = Place("", BACKWARD)
 """What compiled gradients do beside their kernels."""
+EXCHANGED = Place("", EXCHANGE)
+NCCL = "nccl"
 COPIES = ("aten::copy_", "aten::clone", "aten::contiguous")
 
 
@@ -76,6 +80,8 @@ def _ran(step: Step, described: Sequence[Described]) -> Iterator[Ran]:
     for event, what in zip(step.host, described):
         if what.place is not None:
             yield Ran(event.start, event.end, event.thread, what.place, what.operation)
+    for lane, message in enumerate(step.messages, start=1):
+        yield Ran(message.start, message.end, -lane, EXCHANGED, _operation(message))
 
 
 def _on_device(step: Step, described: Sequence[Described]) -> Iterator[Ran]:
@@ -87,6 +93,8 @@ def _on_device(step: Step, described: Sequence[Described]) -> Iterator[Ran]:
     for lane, kernel in enumerate(step.device):
         what = by_number.get(kernel.operator)
         place = UNMARKED if what is None or what.place is None else what.place
+        if kernel.name.startswith(NCCL):
+            place = EXCHANGED
         given = ("", "") if what is None else (what.operation.type, what.operation.shapes)
         yield Ran(kernel.start, kernel.end, lane, place, Operation(kernel.name, *given))
 
@@ -110,6 +118,10 @@ def _described(
         if number in kernels:
             ranges.append((event.end, kernels[number]))
             yield Described(event.name, kernels[number], _operation(event))
+            continue
+        if event.name == WAIT:
+            ranges.append((event.end, EXCHANGED))
+            yield Described(event.name, EXCHANGED, _operation(event))
             continue
         opened = _opened(event, marks, forward, latest)
         if opened is not None:
