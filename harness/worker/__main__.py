@@ -216,9 +216,13 @@ class Worker:
         from harness.worker.attribution import traced_steps  # no trial does
         from harness.worker.attribution.events import say
 
-        found = attribute(workload, self._feed(workload), self.job.options)
+        try:
+            found = attribute(workload, self._feed(workload), self.job.options)
+        except Unsupported:
+            if self.where.rank == 0:
+                raise
         if self.where.rank > 0:
-            return  # the first one's stands for all, which step together
+            return  # they step along: the first one's account stands for all
         kept = os.path.join(os.path.dirname(self.events.path), traced_steps.FILE)
         traced_steps.write(kept, found.traced_by, found.kept)
         say(self.events, found)

@@ -89,4 +89,5 @@ def _part(term: Term) -> dict[str, Any]:
         "interval_s": None if found is None else [found.low, found.high],
         "first_operations": operations_words(term.first_operations),
         "second_operations": operations_words(term.second_operations),
+        "first_mostly_runs": [one._asdict() for one in term.kinds],
     }

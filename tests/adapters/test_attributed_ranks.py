@@ -14,11 +14,15 @@ from tests.adapters.two_ranks import run_two
 
 pytestmark = pytest.mark.framework
 
-WAYS = [("torch", "ddp"), ("jax", "data-parallel"), ("tensorflow", "multiworker")]
+WAYS = [
+    ("torch", "ddp", True),
+    ("torch", "ddp", False),
+    ("jax", "data-parallel", True),
+    ("tensorflow", "multiworker", True),
+]
 
 
-@pytest.mark.parametrize("communicates", [True, False])
-@pytest.mark.parametrize(("framework", "strategy"), WAYS)
+@pytest.mark.parametrize(("framework", "strategy", "communicates"), WAYS)
 def test_the_first_of_two_ranks_says_what_exchange_takes(
     framework: str, strategy: str, communicates: bool, tmp_path: Path
 ) -> None:

@@ -30,6 +30,7 @@ from harness.verdicts.results import (
     Reading,
     WhatRan,
 )
+from harness.worker.scale import Scale
 from reports.text.explanation import render
 from tests.reports import samples
 from tests.reports.samples import cell
@@ -204,6 +205,17 @@ def test_small_parts_beyond_those_listed_are_one_with_an_interval() -> None:
     assert rest.interval is not None
     assert rest.interval.low < rest.difference_s < rest.interval.high
     assert sum(one.difference_s for one in found.terms) == pytest.approx(found.difference_s)
+
+
+def test_small_parts_that_are_slow_for_one_reason_are_sorted_by_what_runs_in_them() -> None:
+    many = {(f"conv{number}", "forward"): 0.3 for number in range(2, 40)}
+    found = explained({**CLEAN_MS, **many, ("fc", "backward"): 2.0})
+    (rest,) = [one for one in found.terms if one.key == ("", "smaller parts")]
+    assert [one.operation for one in rest.kinds][:1] == ["work of forward"]
+    assert sum(one.parts for one in rest.kinds) == rest.parts
+    assert sum(one.difference_s for one in rest.kinds) == pytest.approx(rest.difference_s)
+    (told,) = [one for one in causes(found, "JAX", "torch") if "smaller parts" in one]
+    assert f"in the {rest.kinds[0].parts} in which JAX mostly runs work of forward." in told
 
 
 def test_what_carries_no_mark_is_unexplained_and_no_cause() -> None:
@@ -417,7 +429,10 @@ def test_of_a_run_that_made_no_untraced_steps_the_timed_ones_stand_for_them() ->
     [
         ({"gate": "differs"}, "computes something else"),
         ({"gate": "not checked"}, "the gate says not checked"),
-        ({"batch": 32}, "they do different work"),
+        ({"workload": "alexnet"}, "they do different work"),
+        ({"scale": Scale(batch_per_device=64)}, "their steps differ in size: 64 and 16 images"),
+        ({"scale": Scale(batch_per_device=16, ranks_per_node=2)}, "differ in size: 32 and 16"),
+        ({"communicate": False}, "its ranks keep their gradients"),
     ],
 )
 def test_cells_that_are_not_proved_to_compute_the_same_are_refused(
@@ -425,9 +440,10 @@ def test_cells_that_are_not_proved_to_compute_the_same_are_refused(
 ) -> None:
     one, other = timed("jax", 20.0), timed("torch", 10.0)
     if "gate" in changes:
-        one = replace(one, gate=Gate(changes["gate"], ""))
-    else:
-        one = replace(one, workload="alexnet")
+        changes = {"gate": Gate(changes["gate"], "")}
+    if "communicate" in changes:
+        changes = {"factors": {**one.factors, **changes}}
+    one = replace(one, **changes)
     assert why in explain(one, other, {}, seed=1).refusal
 
 

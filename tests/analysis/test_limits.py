@@ -263,11 +263,21 @@ def test_an_exposed_exchange_makes_it_exchange_bound_and_the_rest_stays_unknown(
 
 def test_an_exchange_that_a_trace_tells_needs_no_twin() -> None:
     both = timed(scale=Scale(batch_per_device=BATCH // 2, nodes=2))
-    found = held(both, traced({("conv1", "backward"): 0.3, ("", "exchange"): 0.6}), computing(0.1))
+    both = replace(both, factors={**both.factors, "communicate": True})
+    shares = {("conv1", "backward"): 0.3, ("", "exchange"): 0.6}
+    found = held(both, traced(shares), computing(0.1), MEMORY)
     assert found.verdict == "exchange-bound"
+    assert [key for key, _ in found.slow] == [("conv1", "backward")]
+    assert all(one.key[1] != "exchange" for one in found.anatomy.sites)
     assert found.shares["exchange"] == pytest.approx(0.6)
     assert dict(found.anatomy.idle)["exchange"] == pytest.approx(0.6)
     assert "communicate" not in sentence(found)
+
+
+def test_where_a_trace_names_no_exchange_it_stays_unknown() -> None:
+    both = timed(scale=Scale(batch_per_device=BATCH // 2, nodes=2))
+    found = held(both, traced({("conv1", "backward"): 0.9}), computing(0.1), MEMORY)
+    assert "what the exchange of gradients costs: needs the same cell" in sentence(found)
 
 
 def test_of_several_ranks_with_threads_of_their_own_each_needs_what_one_alone_does() -> None:
@@ -421,8 +431,22 @@ def test_a_gpu_s_gaps_are_told_by_what_it_waited_for() -> None:
         "host gaps, launched and not begun": pytest.approx(0.12),
     }
     assert not body.of_device
-    on_cpu = held(timed(), traced(RAN)).anatomy
-    assert dict(on_cpu.idle) == {"host gaps": pytest.approx(0.03)}
+
+
+def test_gaps_on_a_cpu_are_told_by_what_came_next_the_longest_alone() -> None:
+    shares = {"fc backward": 0.1, "conv1 forward": 0.4, "bn1 forward": 0.2, "fc forward": 0.3}
+    came = [Operation(f"before {one}", "", "", 1.0, share) for one, share in shares.items()]
+    found = traced(RAN)
+    parts = (
+        one if one.phase != "host gaps" else replace(one, operations=tuple(came))
+        for one in found.parts
+    )
+    assert dict(held(timed(), replace(found, parts=tuple(parts))).anatomy.idle) == {
+        "host gaps, before conv1 forward": pytest.approx(0.012),
+        "host gaps, before fc forward": pytest.approx(0.009),
+        "host gaps, before bn1 forward": pytest.approx(0.006),
+        "host gaps, elsewhere": pytest.approx(0.003),
+    }
 
 
 def test_the_host_is_blamed_for_no_pause_of_a_device_s_own() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
@@ -20,6 +21,12 @@ def test_horovodrun_starts_ranks_that_meet_where_it_says(site, name):
     assert [(rank["rank"], rank["host"]) for rank in outcome["ranks"]] == [(0, "h0"), (1, "h0")]
     events = next((site.folder / "run").glob("cells/*/trial-1/events.1.jsonl")).read_text()
     assert "horovod over gloo" in events
+    divided = list((site.folder / "run").glob("cells/*/attribution/events.0.jsonl"))
+    assert len(divided) == (1 if name == "torch" else 0)
+    for file in divided:
+        said = map(json.loads, file.read_text().splitlines())
+        (exchange,) = [one for one in said if one.get("phase") == "exchange"]
+        assert sum(exchange["shares"]) > 0
 
 
 @pytest.mark.parametrize("name", ["torch", "tensorflow"])

@@ -38,6 +38,18 @@ def test_a_moment_in_which_nothing_runs_is_a_gap() -> None:
     assert shares(ran(10, 40)) == {CONV: [0.3], GAP: [0.7]}
 
 
+def test_of_a_gap_it_is_said_before_what_it_lies() -> None:
+    steps = ((0, 100), (100, 200))
+    said = (ran(10, 30), ran(50, 60, FC), ran(110, 200))
+    (gap,) = [one for one in attribution("", steps, said, []).parts if one.place == GAP]
+    told = {one["name"]: (one["times"], round(one["share"], 3)) for one in gap.operations}
+    assert told == {
+        "after the last operation": (0.5, 0.5),
+        "before conv1 forward": (1, 0.25),
+        "before fc backward": (0.5, 0.25),
+    }
+
+
 def test_on_one_thread_the_innermost_operation_takes_the_time() -> None:
     assert shares(ran(0, 100), ran(20, 50, FC)) == {CONV: [0.7], FC: [0.3], GAP: [0]}
 
@@ -65,14 +77,14 @@ def test_an_operation_of_no_length_takes_nothing_and_ends() -> None:
 def test_operations_are_counted_by_the_step_and_those_that_took_longest_come_first() -> None:
     steps = ((0, 100), (100, 200))
     said = [ran(0, 10), ran(10, 20), ran(100, 160, name="copy"), ran(160, 170), ran(170, 180)]
-    part = attribution("a trace", steps, said, []).parts[0]
+    (part,) = [one for one in attribution("", steps, said, []).parts if one.place == CONV]
     assert [(one["name"], one["times"]) for one in part.operations] == [("copy", 0.5), ("conv", 2)]
     assert part.operations[0]["share"] == pytest.approx(0.6)
 
 
 def test_of_many_kinds_of_operations_the_rest_is_counted() -> None:
     said = [ran(at, at + 1, name=f"kind {at}") for at in range(20)]
-    part = attribution("a trace", ((0, 100),), said, []).parts[1]
+    (part,) = [one for one in attribution("", ((0, 100),), said, []).parts if one.place == CONV]
     assert (len(part.operations), part.more) == (12, 8)
 
 

@@ -15,6 +15,7 @@ from math import sqrt
 from statistics import fmean, geometric_mean, variance
 
 from harness.analysis.explain.fused_layers import Members, joined
+from harness.analysis.explain.kinds import Kind, kinds
 from harness.analysis.explain.pair import Block, answer_of, inverse, inverted, paired_steps
 from harness.analysis.explain.step_shares import (
     UNEXPLAINED,
@@ -26,16 +27,18 @@ from harness.analysis.explain.step_shares import (
     together,
 )
 from harness.analysis.floors.kept_floors import MachineFloors
+from harness.errors import BakeoffError
 from harness.stats.answers import ALPHA, FEWEST_BLOCKS
 from harness.stats.student import critical_t
 from harness.store.record_readers.attribution import NOT_MADE, Attribution, Operation
 from harness.store.records import EQUIVALENT
+from harness.study.framework import framework_info
 from harness.verdicts.results import CellResult, Interval
 
 LISTED = 12
 """Parts that are listed by themselves; the intervals of these hold together."""
 SMALLER: Key = ("", "smaller parts")
-OF_RANKS = "; of several ranks only some strategies are divided, which docs/why.md names"
+OF_RANKS = ": what ranks exchange in its strategy is not told from what they compute"
 _SCATTER = 0.07
 """So far apart are processes of one framework over one layer: a floor by less is not beaten."""
 
@@ -52,6 +55,8 @@ class Term:
     first_operations: tuple[Operation, ...] = ()
     second_operations: tuple[Operation, ...] = ()
     parts: int = 1
+    kinds: tuple[Kind, ...] = ()
+    """Of several parts: what the first cell runs most in them, what adds most first."""
     first_floor_s: float | None = None
     """The least that the layer and pass needed alone on this machine; None: not kept, or beaten."""
     second_floor_s: float | None = None
@@ -132,7 +137,7 @@ def explain(
     for cell in (first, second):
         found = timed_shares(cell, attributions.get(cell.key, NOT_MADE))
         if isinstance(found, str):
-            of_ranks = OF_RANKS if found == NOT_MADE and cell.scale.devices > 1 else ""
+            of_ranks = OF_RANKS if found == NOT_MADE and _is_of_ranks(cell) else ""
             words = f"{cell.label}: {found}{of_ranks}"
             return Explanation(first, second, words, is_refused=True)
         shares.append(found)
@@ -161,12 +166,26 @@ def explain(
     )
 
 
+def _is_of_ranks(cell: CellResult) -> bool:
+    """Tell whether a cell has several ranks of a strategy whose steps nothing divides."""
+    try:
+        told = framework_info(cell.framework).attributes_ranks
+    except BakeoffError:  # of another installation
+        return False
+    return cell.scale.devices > 1 and cell.strategy not in told
+
+
 def _refusal(one: CellResult, other: CellResult) -> str:
     if one.key == other.key:
         return "it is the same cell twice"
     if one.task != other.task:
         return f"they do different work: {one.task}, {other.task}"
+    if one.work_per_step != other.work_per_step:
+        work = f"{one.work_per_step:,} and {other.work_per_step:,} {one.unit}"
+        return f"their steps differ in size: {work} a step"
     for cell in (one, other):
+        if cell.factors.get("communicate") is False and not cell.refusal:
+            return f"{cell.label}: its ranks keep their gradients, so it trains something else"
         if not cell.is_comparable or cell.gate.state != EQUIVALENT:
             why = cell.refusal or f"the gate says {cell.gate.state}"
             return f"nothing shows that they compute the same: {cell.label}: {why}"
@@ -196,7 +215,8 @@ def _terms(
         for parts in (first, second):
             parts[SMALLER] = together([parts.get(one.key, nothing) for one in smaller])
         both_s = first[SMALLER].mean * whole_s[0], second[SMALLER].mean * whole_s[1]
-        listed.insert(-1, Term(SMALLER, *both_s, None, parts=len(smaller)))
+        ran = kinds((one.difference_s, one.first_operations) for one in smaller)
+        listed.insert(-1, Term(SMALLER, *both_s, None, parts=len(smaller), kinds=ran))
     level = ALPHA / len(listed)
     return tuple(
         replace(

@@ -35,8 +35,10 @@ def _of_ranks(cell: CellResult, name: str) -> float | None:
 def _cores(cell: CellResult) -> Iterator[str]:
     used, asked = cores_used(cell), cell.factors.get("threads")
     if used is not None:
+        ranks = f"{cell.scale.ranks} ranks of " if cell.scale.ranks > 1 else ""
+        each = " each" if ranks else ""
         yield f"{numbers.number(used)} cores used" + (
-            f" by {counted(asked, 'thread')}" if asked else ""
+            f" by {ranks}{counted(asked, 'thread')}{each}" if asked else ""
         )
         yield from of_system(cell)
 

@@ -1,8 +1,9 @@
 """The shares of a cell's step, by what they are compared by, with what they may miss.
 
 A trace is disturbed by whatever else runs: only the quicker half of the traced steps counts, and
-what tracing cost is told by the quicker half of the untraced ones beside them. Means over the same
-steps add up to one; medians would not.
+what tracing cost is told by the quicker half of the untraced ones beside them. Where ranks exchange
+anything every step counts, as they wait for each other in each for another time. Means over the
+same steps add up to one; medians would not.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ Key = tuple[str, str]
 
 UNEXPLAINED: Key = ("", "unexplained")
 INPUT: Key = ("", "input")
+EXCHANGE = "exchange"
 DISTURBED = 0.25
 """Traced steps that differ by more from untraced ones, or those from the timed, explain nothing."""
-_WHOLE = ("update", "loss", "layout copy", "plain copy", "host gaps", "input", "exchange")
+_WHOLE = ("update", "loss", "layout copy", "plain copy", "host gaps", "input", EXCHANGE)
 """Phases that are compared as a whole: their operations are not divided alike everywhere."""
 
 
@@ -186,6 +188,8 @@ def _quicker(steps: Sequence[float]) -> float:
 
 def quick_steps(of: Attribution) -> tuple[int, ...]:
     """Give the places of the traced steps that count."""
+    if any(part.phase == EXCHANGE for part in of.parts):
+        return tuple(range(len(of.step_s)))
     middle = median(of.step_s)
     return tuple(at for at, one in enumerate(of.step_s) if one <= middle)
 

@@ -89,7 +89,7 @@ def causes(of: Explanation, first: str, second: str) -> Iterator[str]:
         yield _cause(of, term, first, second)
     if not found:
         yield "No single part of the difference can be told from noise."
-    yield from _rest(of)
+    yield from _rest(of, first)
     yield from _offset(of)
     unexplained = of.unexplained
     if unexplained is not None:
@@ -97,12 +97,23 @@ def causes(of: Explanation, first: str, second: str) -> Iterator[str]:
         yield f"{part} of the difference is unexplained: it carries no layer's mark."
 
 
-def _rest(of: Explanation) -> Iterator[str]:
-    """Say how much lies in parts that are too small to be told one by one, where that is much."""
+def _rest(of: Explanation, first: str) -> Iterator[str]:
+    """Say how much lies in parts that are too small to be told one by one, where that is much.
+
+    What runs most in them says whether they are slow for one reason.
+    """
     for term in of.terms:
         if term.key == SMALLER and term.difference_s / of.difference_s >= _MUCH:
             share = numbers.share(term.difference_s / of.difference_s)
-            yield f"{share} of it lies in {part_name(term)}."
+            each = [(one, one.difference_s / of.difference_s) for one in term.kinds[:_NAMED]]
+            told = [
+                f"{numbers.share(part)} in the {one.parts} in which {first} mostly runs "
+                f"{one.operation}"
+                for one, part in each
+                if part >= _MUCH
+            ]
+            where = f"{part_name(term)}: {listed(told)}" if told else part_name(term)
+            yield f"{share} of it lies in {where}."
 
 
 def _offset(of: Explanation) -> Iterator[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from harness.analysis.explain.step_shares import (
+    EXCHANGE,
     INPUT,
     UNEXPLAINED,
     Key,
@@ -28,7 +29,7 @@ from harness.store.record_readers.attribution import Attribution, Operation
 from harness.verdicts.results import CellResult
 from harness.worker.attribution.idle import LAUNCH_UNKNOWN, NOT_BEGUN
 
-WAITING, EXCHANGE, HOST, OTHER = "waiting for input", "exchange", "host gaps", "other"
+WAITING, HOST, OTHER = "waiting for input", "host gaps", "other"
 PHASES = (
     *("forward", "loss", "backward", "update", "layout copy", "plain copy"),
     *(HOST, OTHER, WAITING, EXCHANGE),
@@ -36,6 +37,8 @@ PHASES = (
 """Of which a step is made, in the order in which they are shown."""
 _LEAST = 1e-6
 """Of a step; less is what rounding left."""
+_PLACES, _ELSEWHERE = 3, "elsewhere"
+"""Before so many parts of the step a CPU's gaps are told one by one."""
 NO_DEVICE_TRACK = (
     "no trace tells what the device did: how its idle time divides between the host, its own "
     "kernels and the rest is not known"
@@ -84,7 +87,8 @@ class Anatomy:
     traced: str
     """What traced how many steps; empty where nothing did."""
     gaps: Mapping[str, float]
-    """What a device waited for in its gaps, as shares of the step; empty where no trace tells."""
+    """What a device waited for in its gaps, or before what those on a CPU lie, as shares of the
+    step; empty where no trace tells."""
 
     @property
     def idle(self) -> tuple[tuple[str, float], ...]:
@@ -131,7 +135,7 @@ def anatomy(cell: CellResult, divided: Attribution | str, pair: ExchangePair | N
     sites = [
         Site(key, part.mean, part.operations)
         for key, part in shares.parts.items()
-        if key not in (INPUT, ("", HOST))
+        if key not in (INPUT, ("", HOST), ("", EXCHANGE))
     ]
     return Anatomy(
         cell,
@@ -141,18 +145,23 @@ def anatomy(cell: CellResult, divided: Attribution | str, pair: ExchangePair | N
         tuple(sorted(sites, key=lambda one: -one.share)),
         _kinds(divided, 1 - waited(cell)),
         "",
-        "",
+        "" if EXCHANGE in phases else _exchange(cell, None)[1],
         as_traced(cell, shares),
         _gaps(cell, shares),
     )
 
 
 def _gaps(cell: CellResult, shares: StepShares) -> dict[str, float]:
-    """Divide a device's gaps by what it waited for; a CPU's have no cause."""
+    """Divide a device's gaps by what it waited for, those on a CPU by what came next."""
     part = shares.parts.get(("", HOST))
-    if part is None or cell.factors.get("device") != GPU:
+    if part is None or not part.operations:
         return {}
-    return {one.name: one.share * part.mean for one in part.operations}
+    if cell.factors.get("device") == GPU:
+        return {one.name: one.share * part.mean for one in part.operations}
+    longest = sorted(part.operations, key=lambda one: -one.share)[:_PLACES]
+    rest = 1 - sum(one.share for one in longest)
+    told = {one.name: one.share * part.mean for one in longest}
+    return told | ({_ELSEWHERE: rest * part.mean} if rest > _LEAST else {})
 
 
 def _without_kernels(cell: CellResult, told: float) -> dict[str, float]:

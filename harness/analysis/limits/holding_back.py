@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.explain.hardware import cores_used
-from harness.analysis.explain.step_shares import UNEXPLAINED, Key
+from harness.analysis.explain.step_shares import EXCHANGE, UNEXPLAINED, Key
 from harness.analysis.files.bottleneck import HARNESS as BY_HARNESS
 from harness.analysis.files.bottleneck import STORAGE as BY_STORAGE
 from harness.analysis.files.input_ladders import bottlenecks
 from harness.analysis.floors.layer_times import has_whole_devices
-from harness.analysis.limits.anatomy import EXCHANGE, HOST, OTHER, WAITING, Anatomy, anatomy
+from harness.analysis.limits.anatomy import HOST, OTHER, WAITING, Anatomy, anatomy
 from harness.analysis.limits.floors import COMPUTING, MOVING, Floor, Roof, floors, roof_of
 from harness.analysis.results import Results
 from harness.analysis.scaling.gradient_exchange import exchange_pairs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.analysis import numbers
 from harness.analysis.explain.hardware import of_system
-from harness.analysis.explain.step_shares import Key
-from harness.analysis.limits.anatomy import EXCHANGE, HOST, WAITING
+from harness.analysis.explain.step_shares import EXCHANGE, Key
+from harness.analysis.limits.anatomy import HOST, WAITING
 from harness.analysis.limits.floors import COMPUTING, MOVING, moved_per_s
 from harness.analysis.limits.holding_back import (
     KERNELS,
@@ -36,7 +36,7 @@ CAUSES = {
     EXCHANGE: "exchange of gradients",
     NO_PROCESSOR: "no processor",
 }
-UNMARKED = "not known"
+UNMARKED = "no cause known"
 RATES = {COMPUTE: "GFLOP/s", MEMORY: "GB/s"}
 
 
@@ -103,7 +103,8 @@ def _cause(of: Limit, name: str) -> str:
         UNDIVIDED: f"{told} is {'further ' if COMPUTING in of.shares else ''}operations",
         HOST: f"for {told} no operation ran (host gaps)",
         WAITING: f"for {told} it waited for input",
-        EXCHANGE: f"for {told} it exchanged gradients and did nothing else",
+        EXCHANGE: f"for {told} it exchanged gradients, or waited for other ranks, and did "
+        "nothing else",
         NO_PROCESSOR: f"for at least {told} its operations waited without a processor: others had "
         "it, a quota held them back, or they slept",
     }[name]

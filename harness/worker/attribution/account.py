@@ -2,8 +2,8 @@
 
 Every moment of a step belongs to the operations that run in it, in equal parts; on one thread, to
 the innermost. What ranks exchange has the moments in which nothing else runs. A moment in which
-none runs is a gap of the host. So the shares of a step add up to one, and what carries no mark
-keeps a name of its own.
+none runs is a gap of the host, which is known by what comes next. So the shares of a step add up to
+one, and what carries no mark keeps a name of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from harness.worker.attribution.marks import EXCHANGE, GAPS, Place
 from harness.worker.attribution.traced_steps import Operation as RanInStep
 from harness.worker.attribution.traced_steps import Step, chosen
 
+GAP = Place("", GAPS)
+AFTER_THE_LAST = "after the last operation"
 LISTED = 12
 """Kinds of operation that a part names; of the others it gives the number."""
 
@@ -77,7 +79,6 @@ def attribution(
     shares: Dict[Place, List[float]] = {}
     taken: Dict[Place, Dict[Operation, int]] = defaultdict(lambda: defaultdict(int))
     counts: Dict[Place, Dict[Operation, int]] = defaultdict(lambda: defaultdict(int))
-    gap = Place("", GAPS)
     whole: List[Step] = []
     for number, (start, end) in enumerate(steps):
         inside = [one for one in waiting if one.start < end and one.end > start]
@@ -86,13 +87,15 @@ def attribution(
             if one.start >= start:
                 counts[one.place][one.operation] += 1
         whole.append(Step(number, start, end, [_as_it_ran(one, start, end) for one in inside]))
-        covered = 0
-        for length, running in _moments(inside, start, end):
-            covered += length
+        spent[GAP] += 0
+        reached = start
+        for begun, ended, running in _moments(inside, start, end):
+            _add_gap(reached, begun, "before " + _words(running[0].place), spent, taken, counts)
             for one in running:
-                spent[one.place] += length / len(running)
-                taken[one.place][one.operation] += length // len(running)
-        spent[gap] += end - start - covered
+                spent[one.place] += (ended - begun) / len(running)
+                taken[one.place][one.operation] += (ended - begun) // len(running)
+            reached = ended
+        _add_gap(reached, end, AFTER_THE_LAST, spent, taken, counts)
         for place, nanoseconds in spent.items():
             row = shares.setdefault(place, [0.0] * len(steps))
             row[number] = nanoseconds / max(1, end - start)
@@ -102,6 +105,26 @@ def attribution(
     ]
     step_s = [(end - start) / 1e9 for start, end in steps]
     return Attribution(traced_by, step_s, parts, list(untraced_s), chosen(whole))
+
+
+def _words(place: Place) -> str:
+    return "{} {}".format(place.site, place.phase).strip()
+
+
+def _add_gap(
+    start: int,
+    end: int,
+    where: str,
+    spent: Dict[Place, float],
+    taken: Dict[Place, Dict[Operation, int]],
+    counts: Dict[Place, Dict[Operation, int]],
+) -> None:
+    """Add a stretch in which nothing ran, by what came next."""
+    if start < end:
+        found = Operation(where, "", "")
+        spent[GAP] += end - start
+        taken[GAP][found] += end - start
+        counts[GAP][found] += 1
 
 
 def _as_it_ran(one: Ran, start: int, end: int) -> RanInStep:
@@ -126,7 +149,7 @@ def _operations(
     return listed, max(0, len(ordered) - LISTED)
 
 
-def _moments(inside: Sequence[Ran], start: int, end: int) -> Iterator[Tuple[int, List[Ran]]]:
+def _moments(inside: Sequence[Ran], start: int, end: int) -> Iterator[Tuple[int, int, List[Ran]]]:
     """Give the stretches in which the same operations run, where any does."""
     turns: List[Tuple[int, int, int]] = []
     for at, one in enumerate(inside):
@@ -141,7 +164,7 @@ def _moments(inside: Sequence[Ran], start: int, end: int) -> Iterator[Tuple[int,
             running = [inside[stack[-1]] for stack in lanes.values()]
             if running:
                 computing = [one for one in running if one.place.phase != EXCHANGE]
-                yield moment - before, computing or running
+                yield before, moment, computing or running
             before = moment
         lane = inside[at].lane
         if begins:

@@ -32,7 +32,7 @@ OF_XLA = "hlo_op"
 ENDED = "end: "
 EXCHANGING = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-")
 """How XLA's instructions begin by which ranks exchange."""
-COLLECTIVE = "Collective"
+COLLECTIVES = ("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll")
 """How TensorFlow's kinds of operations begin by which ranks exchange; they end when all have."""
 MOVING = ("Transpose", "_MklTranspose", "_MklToTf", "_MklInputConversion")
 """Kinds of TensorFlow's operations that bring a tensor into another layout."""
@@ -152,7 +152,7 @@ def _of_graph(events: List[xspace.Event], marks: Marks, shapes: Shapes) -> Itera
             continue
         if " " in event.name or name.endswith(":") or not kind.lstrip("_").isalnum():
             continue
-        if kind.startswith(COLLECTIVE):
+        if kind.startswith(COLLECTIVES):
             lanes -= 1
             yield Ran(event.start, event.end, lanes, Place("", EXCHANGE), Operation(kind, "", ""))
             continue

@@ -7,7 +7,8 @@ jobs that trace steps. One has the code that is installed, the other a copy in w
 slow. Every plant trains the same network: what changes training the gate and the proofs refuse, and
 what multiplies more is refused for its multiplications. `FRAMEWORK/nothing` is the same cell twice;
 `FRAMEWORK/label` computes in float32 what is called bf16, which JAX does on a CPU anyhow, and
-`FRAMEWORK/threads` uses one thread of the two that were asked for.
+`FRAMEWORK/threads` uses one thread of the two that were asked for. `FRAMEWORK/exchange` and
+`torch/horovod` are of two ranks, which exchange a message more.
 
 Named first: the planted part is the largest one of the account, and told from noise. Its size is
 held to the sleep that was planted, and where something computes more, to the whole difference of
@@ -55,7 +56,7 @@ framework = "{framework}"
 batch = 16
 precision = "{precision}"
 threads = {threads}
-[measure]
+{ranks}[measure]
 trials = 6
 warmup = "3 steps"
 until = "2 s"
@@ -105,7 +106,11 @@ def measure(run: Path, framework: str, cause: Cause) -> SessionResult:
         )
     file = run.parent / f"{run.name}.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
-    study = STUDY.format(framework=framework, precision=cause.precision, threads=cause.threads)
+    strategy = cause.strategies.get(framework)
+    ranks = "" if strategy is None else f'ranks_per_node = 2\nstrategy = "{strategy}"\n'
+    study = STUDY.format(
+        framework=framework, precision=cause.precision, threads=cause.threads, ranks=ranks
+    )
     file.write_text(study, encoding="utf-8")
     plan, own = _two_sided(file, cause)
     return session.start(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.adapters.test_planted_causes import SLEEPS, UPDATES, WAITS, WIDE, Edit
 
@@ -27,6 +27,8 @@ class Cause:
     said_first: str = ""
     """What is said of a cell that did not do what was asked, before any part of its step."""
     threads: int = 1
+    strategies: dict[str, str] = field(default_factory=dict)
+    """In which two ranks train, by framework; none where one trains alone."""
 
 
 POOL = {
@@ -82,7 +84,7 @@ COPIES = {
     "tensorflow": (
         "    big = tf.reshape(tf.stop_gradient(x), [-1])[:1000]\n"
         "    big = tf.reshape(big[:, None] * big[None, :], [100, 100, 100])\n"
-        "    for _ in range(16):\n"
+        "    for _ in range(48):\n"
         "        big = tf.transpose(big, [1, 2, 0])\n"
         "    more = 1e-30 * tf.reduce_sum(big)\n"
         "    return tf.reduce_mean(x, list(range(first, first + rank))) + more"
@@ -151,6 +153,70 @@ ONE_THREAD: dict[str, Edit] = {
         "    share = 1\n",
     ),
 }
+MESSAGES: dict[str, Edit] = {
+    "torch": (
+        "torch/strategies/ddp.py",
+        (
+            "        return DistributedDataParallel(\n"
+            "            forward, device_ids=devices, gradient_as_bucket_view=True, "
+            "**self._bucket\n"
+            "        )"
+        ),
+        (
+            "        made = DistributedDataParallel(\n"
+            "            forward, device_ids=devices, gradient_as_bucket_view=True, "
+            "**self._bucket\n"
+            "        )\n"
+            "        more = torch.zeros(3000000)\n"
+            "        made.register_forward_pre_hook(lambda *_: distributed.all_reduce(more))\n"
+            "        return made"
+        ),
+    ),
+    "jax": (
+        "jax/strategies.py",
+        "        whole = (self._whole, self._whole)\n",
+        (
+            "        plain, numpy = step, self._jax.numpy\n\n"
+            "        def step(state: Any, batch: Any) -> Any:\n"
+            "            made, loss = plain(state, batch)\n"
+            "            rows = self._jax.tree.leaves(batch)[0]\n"
+            "            rows = rows.reshape(rows.shape[0], -1)[:, :1].astype(numpy.float32)\n"
+            "            for _ in range(3):  # one after the other, as each needs the one before\n"
+            "                loss = loss + 1e-30 * numpy.sin(rows * loss).sum()\n"
+            "            return made, loss\n\n"
+            "        whole = (self._whole, self._whole)\n"
+        ),
+    ),
+    "tensorflow": (
+        "tensorflow/strategies/strategies.py",
+        "        made = context.all_reduce(mean, list(gradients.values()), self._options)\n",
+        (
+            "        made = context.all_reduce(mean, list(gradients.values()), self._options)\n"
+            "        sums = self._tf.distribute.ReduceOp.SUM\n"
+            "        context.all_reduce(sums, self._tf.zeros([3000000]), self._options)\n"
+        ),
+    ),
+}
+"""Messages beside the gradients, which change nothing."""
+OF_HOROVOD: Edit = (
+    "torch/strategies/hvd.py",
+    (
+        "        return self._horovod.DistributedOptimizer(\n"
+        "            optimiser, named_parameters=network.named_parameters()\n"
+        "        )"
+    ),
+    (
+        "        made = self._horovod.DistributedOptimizer(\n"
+        "            optimiser, named_parameters=network.named_parameters()\n"
+        "        )\n"
+        "        more, plain = torch.zeros(3000000), made.synchronize\n\n"
+        "        def synchronize() -> None:\n"
+        "            self._horovod.allreduce_(more, name='more')\n"
+        "            plain()\n\n"
+        "        made.synchronize = synchronize\n"
+        "        return made"
+    ),
+)
 OF_JAX: dict[str, Edit] = {
     "work": ("jax/lowering/network.py", JAX_LAYERS, JAX_WORK + JAX_LAYERS),
     "copies": ("jax/lowering/network.py", JAX_LAYERS, JAX_COPIED + JAX_LAYERS),
@@ -190,5 +256,11 @@ CAUSES = {
         said_first="asked for 2 threads, ran 1",
         threads=2,
     ),
+    "exchange": Cause(
+        "exchange",
+        {name: (edit,) for name, edit in MESSAGES.items()},
+        strategies={"torch": "ddp", "jax": "data-parallel", "tensorflow": "multiworker"},
+    ),
+    "horovod": Cause("exchange", {"torch": (OF_HOROVOD,)}, strategies={"torch": "horovod"}),
     NOTHING: Cause("", dict.fromkeys(FRAMEWORKS, ())),
 }

@@ -19,7 +19,7 @@ _OVERHEAD = (
 )
 _OF_HOST, _LAUNCHES = ("cpu_op", "user_annotation"), ("cuda_runtime", "cuda_driver")
 OF_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
-_OF_MESSAGES = "gloo:"
+_OF_MESSAGES = ("gloo:", "mpi:", "ucc:")
 """Messages that threads of their own carry: they begin now before one operator, now another."""
 _RANGES = (STEP, "Optimizer.", "## ", "Torch-Compiled")
 

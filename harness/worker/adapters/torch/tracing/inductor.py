@@ -143,6 +143,10 @@ def places(step: Sequence[Any], graphs: Sequence[Graph]) -> Dict[int, Place]:
         way: [one for one in graphs if one.is_backward == way and one.kernels]
         for way in (False, True)
     }
+    if len(waiting[True]) > 1:
+        # Each may have been compiled with its forward pass, or when it was first called.
+        message = "it was compiled to {} backward passes, whose order no trace tells"
+        raise Unsupported(message.format(len(waiting[True])))
     found: Dict[int, Place] = {}
     backward_until = until = 0
     left: List[Kernel] = []

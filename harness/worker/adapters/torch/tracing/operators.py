@@ -37,6 +37,8 @@ COMPILED = Place("", BACKWARD)
 """What compiled gradients do beside their kernels."""
 EXCHANGED = Place("", EXCHANGE)
 NCCL = "nccl"
+EXCHANGES = ("c10d::", "torch::distributed::")
+"""How the calls begin that ask for messages, pack them, and average what came."""
 COPIES = ("aten::copy_", "aten::clone", "aten::contiguous")
 
 
@@ -119,7 +121,7 @@ def _described(
             ranges.append((event.end, kernels[number]))
             yield Described(event.name, kernels[number], _operation(event))
             continue
-        if event.name == WAIT:
+        if event.name == WAIT or event.name.startswith(EXCHANGES):
             ranges.append((event.end, EXCHANGED))
             yield Described(event.name, EXCHANGED, _operation(event))
             continue
