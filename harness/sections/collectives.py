@@ -19,7 +19,9 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         "block: what of the exchange does not hide behind computing. Cells without exchange train "
         "something else and are not ranked. By hooks: what the untimed probe saw of it from "
         "inside, where a framework lets it: from the moment no gradient is left to compute until "
-        "all are averaged, medians over the steps of its first rank, which hooks make slower."
+        "all are averaged, medians over the steps of its first rank, which hooks make slower. What "
+        "a step is made of has the exchange of traced steps, in moments in which nothing else ran: "
+        "less than the difference here, as exchanging also slows what runs beside it."
     )
     messages = Note(
         "Algorithm bandwidth is the message over the time; bus bandwidth is what each link must "

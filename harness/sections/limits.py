@@ -56,9 +56,9 @@ _ALONE = (
 )
 _HOW = (
     "A step is divided among what its multiplications and its memory need at the most that was "
-    "measured on this machine, what operations take beyond that, gaps in which nothing ran, and "
-    f"waiting. The largest part names what holds a cell back, if it is more than {SINGLE:.0%} and "
-    "no smaller than what is not known."
+    "measured on this machine, what operations take beyond that, gaps in which nothing ran, "
+    "exchange between ranks, and waiting. The largest part names what holds a cell back, if it is "
+    f"more than {SINGLE:.0%} and no smaller than what is not known."
 ).replace("%", " %")
 
 

@@ -65,6 +65,20 @@ def test_what_ranks_exchange_takes_the_moments_in_which_nothing_else_runs() -> N
     assert shares(*said) == {CONV: [0.4], FC: [0.05], both: [0.35], GAP: [pytest.approx(0.2)]}
 
 
+@pytest.mark.parametrize(("threads", "conv"), [(1, 0.5), (2, 0.7), (4, 0.7)])
+def test_what_waits_for_a_thread_takes_none_of_another_s_time(threads: int, conv: float) -> None:
+    said = [
+        ran(0, 10),
+        ran(10, 90, lane="later")._replace(holds=False),  # or runs in another thread
+        ran(30, 70, FC, lane=1),
+    ]
+    parts = attribution("", ((0, 100),), said, [], threads).parts
+    found = {one.place: one.shares[0] for one in parts}
+    assert found == {CONV: pytest.approx(conv), FC: pytest.approx(0.9 - conv), GAP: 0.1}
+    (own,) = [one for one in parts if one.place == CONV]
+    assert [one["times"] for one in own.operations] == [1]
+
+
 def test_each_step_has_its_own_shares_and_what_lies_between_steps_counts_for_none() -> None:
     found = shares(ran(0, 90), ran(120, 170, FC), steps=((0, 100), (120, 220)))
     assert found == {CONV: [0.9, 0], FC: [0, 0.5], GAP: [pytest.approx(0.1), 0.5]}

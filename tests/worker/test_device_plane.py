@@ -42,6 +42,7 @@ INSTRUCTIONS = (
     ("transpose.3", "transpose", f"jit(step)/jvp({CONV1})/transpose"),
     ("while.2", "while", f"jit(step)/transpose(jvp({CONV1}))/while"),
     ("input_fusion.7", "fusion", f"jit(step)/{UPDATE}/add"),
+    ("copy.5", "copy", f"jit(step)/{UPDATE}/copy"),
 )
 FLOAT32 = 11
 OP, MODULE, CALL, ANY = 1, 2, 3, 4

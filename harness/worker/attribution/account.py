@@ -42,6 +42,8 @@ class Ran(NamedTuple):
     """Its thread; or something of its own where it may end on another than it began on."""
     place: Place
     operation: Operation
+    holds: bool = True
+    """Whether it held its thread; else the rest of it ran in others', or waited for one of them."""
 
 
 class Part(NamedTuple):
@@ -72,9 +74,16 @@ Span = Tuple[int, int]
 
 
 def attribution(
-    traced_by: str, steps: Sequence[Span], ran: Iterable[Ran], untraced_s: Sequence[float]
+    traced_by: str,
+    steps: Sequence[Span],
+    ran: Iterable[Ran],
+    untraced_s: Sequence[float],
+    threads: int = 1,
 ) -> Attribution:
-    """Divide steps, in order, among what ran; beside them stand steps that nothing traced."""
+    """Divide steps, in order, among what ran; beside them stand steps that nothing traced.
+
+    So many threads can run at once what holds none.
+    """
     waiting = sorted(ran, key=lambda one: (one.start, -one.end))  # what is outer comes first
     shares: Dict[Place, List[float]] = {}
     taken: Dict[Place, Dict[Operation, int]] = defaultdict(lambda: defaultdict(int))
@@ -84,16 +93,16 @@ def attribution(
         inside = [one for one in waiting if one.start < end and one.end > start]
         spent: Dict[Place, float] = defaultdict(float)
         for one in inside:
-            if one.start >= start:
+            if one.start >= start and one.holds:
                 counts[one.place][one.operation] += 1
         whole.append(Step(number, start, end, [_as_it_ran(one, start, end) for one in inside]))
         spent[GAP] += 0
         reached = start
         for begun, ended, running in _moments(inside, start, end):
             _add_gap(reached, begun, "before " + _words(running[0].place), spent, taken, counts)
-            for one in running:
-                spent[one.place] += (ended - begun) / len(running)
-                taken[one.place][one.operation] += (ended - begun) // len(running)
+            for one, part in _parts(running, threads):
+                spent[one.place] += (ended - begun) * part
+                taken[one.place][one.operation] += int((ended - begun) * part)
             reached = ended
         _add_gap(reached, end, AFTER_THE_LAST, spent, taken, counts)
         for place, nanoseconds in spent.items():
@@ -105,6 +114,16 @@ def attribution(
     ]
     step_s = [(end - start) / 1e9 for start, end in steps]
     return Attribution(traced_by, step_s, parts, list(untraced_s), chosen(whole))
+
+
+def _parts(running: Sequence[Ran], threads: int) -> Iterator[Tuple[Ran, float]]:
+    """Divide a moment: equally among what holds a thread, and what others may run meanwhile."""
+    held = sum(one.holds for one in running)
+    loose = len(running) - held
+    each = 1.0 if not held else min(1.0, max(0, threads - held) / max(1, loose))
+    whole = held + each * loose
+    for one in running:
+        yield one, (1.0 if one.holds else each) / whole
 
 
 def _words(place: Place) -> str:

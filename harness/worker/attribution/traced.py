@@ -1,7 +1,8 @@
 """Divide the steps of an XSpace trace among layers: of JAX, of TensorFlow, and of XLA in both.
 
-An instruction that XLA's CPU backend runs may end on another thread than it began on: then an event
-``end: NAME`` follows it, and it lasted until there. On a GPU what ran there counts, and the host's
+An instruction that XLA's CPU backend runs may go on in other threads than the one that it began on:
+an event ``end: NAME`` says when the last part of it ended. Until then those threads ran it, or ran
+something else first, which is not told. On a GPU what ran there counts, and the host's
 events say only when that was launched.
 """
 
@@ -30,6 +31,9 @@ from harness.worker.contracts import Unsupported
 
 OF_XLA = "hlo_op"
 ENDED = "end: "
+COPY = "copy"
+"""Split among threads in equal parts: what others do of it takes as long as the first, and before
+that it waited for them, maybe until the step's end."""
 EXCHANGING = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-")
 """How XLA's instructions begin by which ranks exchange."""
 COLLECTIVES = ("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll")
@@ -48,6 +52,7 @@ def divided(
     untraced_s: Sequence[float],
     shapes: Optional[Shapes] = None,
     *,
+    threads: int = 1,
     is_gpu: bool = False,
 ) -> Attribution:
     """Divide the steps of a trace."""
@@ -65,7 +70,7 @@ def divided(
     ran = list(_of_xla(trace.events, modules, marks))
     if shapes is not None:
         ran += _of_graph(trace.events, marks, shapes)
-    return attribution(traced_by, steps, ran, untraced_s)
+    return attribution(traced_by, steps, ran, untraced_s, threads)
 
 
 def _of_xla(
@@ -80,20 +85,26 @@ def _of_xla(
         name = event.stats.get(OF_XLA)
         if name is None:
             continue
-        end = event.end
         later = ends[event.name]
         while later and later[0] < event.start:
             later.popleft()
-        if later:
-            end = max(end, later.popleft())
+        ended = later.popleft() if later else event.end
         instruction = modules.get(event.stats.get("hlo_module", ""), {}).get(name)
         if instruction is None:
-            yield Ran(event.start, end, number, UNMARKED, Operation(name, "", ""))
-        elif instruction.opcode not in CONTAINERS:
-            name = "" if _is_gradient(instruction, marks) else plain(instruction.op_name)
-            kind = "{} {}".format(instruction.opcode, name).strip()
+            place, operation = UNMARKED, Operation(name, "", "")
+        elif instruction.opcode in CONTAINERS:
+            continue
+        else:
+            place = _place(instruction, marks)
+            kind = "" if _is_gradient(instruction, marks) else plain(instruction.op_name)
+            kind = "{} {}".format(instruction.opcode, kind).strip()
             operation = Operation(kind, instruction.type, instruction.shape)
-            yield Ran(event.start, end, number, _place(instruction, marks), operation)
+        yield Ran(event.start, event.end, event.line, place, operation)
+        begun = event.end
+        if instruction is not None and instruction.opcode == COPY:
+            begun = max(begun, ended - (event.end - event.start))
+        if ended > begun:
+            yield Ran(begun, ended, ("later", number), place, operation, holds=False)
 
 
 def _place(instruction: Instruction, marks: Marks) -> Place:
@@ -145,7 +156,6 @@ def _on_device(
 def _of_graph(events: List[xspace.Event], marks: Marks, shapes: Shapes) -> Iterator[Ran]:
     """Give what TensorFlow's executor ran: events called NAME:KIND, of operations in the graph."""
     known: Dict[str, Any] = {}
-    lanes = 0
     for event in events:
         name, colon, kind = event.name.rpartition(":")
         if not colon or OF_XLA in event.stats or name.startswith(("end", "Eager")) or "::" in kind:
@@ -153,8 +163,8 @@ def _of_graph(events: List[xspace.Event], marks: Marks, shapes: Shapes) -> Itera
         if " " in event.name or name.endswith(":") or not kind.lstrip("_").isalnum():
             continue
         if kind.startswith(COLLECTIVES):
-            lanes -= 1
-            yield Ran(event.start, event.end, lanes, Place("", EXCHANGE), Operation(kind, "", ""))
+            lane = ("exchange", event.start)
+            yield Ran(event.start, event.end, lane, Place("", EXCHANGE), Operation(kind, "", ""))
             continue
         if name == kind:
             continue  # a compiled function as a whole

@@ -244,7 +244,8 @@ class JaxAdapter:
         from harness.worker.adapters.jax.attribution import attribute
 
         activity = self.activity(workload, feed, options)
-        return attribute(activity, workload.network, is_gpu=self._settings.is_gpu)
+        own = self._settings
+        return attribute(activity, workload.network, threads=own.threads, is_gpu=own.is_gpu)
 
     def facts(self) -> Mapping[str, Any]:
         """Say what was used."""

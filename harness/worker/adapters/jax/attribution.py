@@ -21,7 +21,7 @@ from harness.worker.attribution.steps import untraced, wait_for_input, warmed
 from harness.worker.attribution.traced import divided
 
 
-def attribute(activity: Any, network: Any, *, is_gpu: bool) -> Attribution:
+def attribute(activity: Any, network: Any, *, threads: int, is_gpu: bool) -> Attribution:
     """Compile the step with marks, and trace a few."""
     marks = Marks(network)
     activity.mark(lambda name: jax.named_scope(marks.of(name)))
@@ -38,7 +38,7 @@ def attribute(activity: Any, network: Any, *, is_gpu: bool) -> Attribution:
                     activity.sync()
         untraced_s += untraced(activity, (steps + 1) // 2)
         trace = xspace.read(folder)
-    return divided(trace, network, "jax.profiler", untraced_s, is_gpu=is_gpu)
+    return divided(trace, network, "jax.profiler", untraced_s, threads=threads, is_gpu=is_gpu)
 
 
 def _without_python() -> Dict[str, Any]:

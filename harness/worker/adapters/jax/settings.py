@@ -34,6 +34,8 @@ class Settings:
     """Micro-batches of a step."""
     recomputes: bool = False
     """Whether a step keeps what enters its network's blocks, and computes the rest anew."""
+    threads: int = 1
+    """Of XLA's pool."""
 
     @property
     def is_gpu(self) -> bool:
@@ -68,6 +70,7 @@ def apply(
         channels_last=factors.get("layout") != "channels-first",
         accumulate=micro_batches(factors),
         recomputes=recomputes(factors),
+        threads=threads(factors),
     )
 
 

@@ -17,6 +17,7 @@ from harness.worker.attribution.account import Attribution
 from harness.worker.attribution.marks import STEP, Mark, Marks
 from harness.worker.attribution.steps import untraced, wait_for_input, warmed
 from harness.worker.attribution.traced import divided
+from harness.worker.facts.resources import usable_cpus
 
 
 def marking(network: Any) -> Mark:
@@ -55,7 +56,8 @@ def attribute(activity: Any, network: Any) -> Attribution:
         known = output.shape.as_list() if output.shape.rank is not None else []
         return output.dtype.name, "x".join(map(str, known))
 
-    return divided(trace, network, traced_by, untraced_s, shapes)
+    threads = tf.config.threading.get_intra_op_parallelism_threads() or usable_cpus()
+    return divided(trace, network, traced_by, untraced_s, shapes, threads=threads)
 
 
 def _traced(activity: Any, steps: int) -> Tuple[xspace.Trace, str]:
