@@ -44,7 +44,7 @@ def test_the_first_of_two_ranks_says_what_exchange_takes(
         seed=1,
         directory=str(tmp_path),
     )
-    assert run_two(job, tmp_path) == [0, 0]
+    assert run_two(job, tmp_path) == [0, 0], (tmp_path / "printed.0").read_text("utf-8")
     first, second = (_events(tmp_path, number) for number in range(2))
     assert told(second, "finished")
     assert not [one for one in second if one["event"] in ("attribution", "part")]

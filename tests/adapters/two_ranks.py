@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 from harness.worker import job as jobs
@@ -19,9 +20,13 @@ PATIENCE_S = 240
 def run_two(job: Job, folder: Path) -> list[int]:
     """Let both ranks of a job run to their end; give how each ended. They print beside the job."""
     (folder / "job.json").write_text(jobs.text(job), "utf-8")
-    ports = [_port() for _ in range(3)]
+    ports = _ports(3)
     ranks = [_rank(job.environment, number, folder, ports) for number in range(2)]
-    return [rank.wait(PATIENCE_S) for rank in ranks]
+    try:
+        return [rank.wait(PATIENCE_S) for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()  # of one that never came the other may still wait
 
 
 def _rank(environment: str, number: int, folder: Path, ports: list[int]) -> subprocess.Popen[bytes]:
@@ -41,7 +46,9 @@ def _rank(environment: str, number: int, folder: Path, ports: list[int]) -> subp
         )
 
 
-def _port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+def _ports(count: int) -> list[int]:
+    with ExitStack() as held:
+        free = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in free:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in free]

@@ -14,7 +14,8 @@ import pytest
 from harness.analysis.evidence import Evidence
 from harness.analysis.explain.cells import cell_called, pair_called
 from harness.analysis.explain.explanation import Explanation, explain
-from harness.analysis.explain.step_shares import UNEXPLAINED
+from harness.analysis.explain.kinds import Kind, kinds
+from harness.analysis.explain.step_shares import UNEXPLAINED, step_shares
 from harness.analysis.explain.words import beside, causes, headline, operations_words, part_name
 from harness.errors import UsageError
 from harness.sections import why
@@ -212,10 +213,31 @@ def test_small_parts_that_are_slow_for_one_reason_are_sorted_by_what_runs_in_the
     found = explained({**CLEAN_MS, **many, ("fc", "backward"): 2.0})
     (rest,) = [one for one in found.terms if one.key == ("", "smaller parts")]
     assert [one.operation for one in rest.kinds][:1] == ["work of forward"]
-    assert sum(one.parts for one in rest.kinds) == rest.parts
-    assert sum(one.difference_s for one in rest.kinds) == pytest.approx(rest.difference_s)
+    assert sum(one.parts for one in rest.kinds) == rest.parts - 1  # in host gaps nothing runs
     (told,) = [one for one in causes(found, "JAX", "torch") if "smaller parts" in one]
     assert f"in the {rest.kinds[0].parts} in which JAX mostly runs work of forward." in told
+
+
+def test_parts_are_sorted_by_what_takes_most_in_all_of_its_shapes() -> None:
+    def named(name: str, share: float) -> Operation:
+        return Operation(name, "float32", str(share), 1.0, share)
+
+    mixed = (named("mm", 0.35), named("mm", 0.25), named("add", 0.4))
+    found = kinds([(2.0, mixed), (1.0, (named("add", 1.0),)), (0.5, mixed), (3.0, ())])
+    assert found == (Kind("mm", 2, 2.5), Kind("add", 1, 1.0))
+
+
+def test_where_ranks_exchange_every_step_counts_by_its_length() -> None:
+    steps = (0.01, 0.04)
+    parts = (
+        Part("conv1", "forward", (0.8, 0.2), (), 0),
+        Part("", "exchange", (0.2, 0.8), (), 0),
+    )
+    found = step_shares(Attribution("a trace", steps, parts, (0.01, 0.01)))
+    assert found.parts["", "exchange"].mean == pytest.approx((0.002 + 0.032) / 0.05)
+    assert sum(one.mean for one in found.parts.values()) == pytest.approx(1)
+    assert found.slowed == pytest.approx(1.5)
+    assert found.steps == 2
 
 
 def test_what_carries_no_mark_is_unexplained_and_no_cause() -> None:

@@ -277,7 +277,7 @@ def test_an_exchange_that_a_trace_tells_needs_no_twin() -> None:
 def test_where_a_trace_names_no_exchange_it_stays_unknown() -> None:
     both = timed(scale=Scale(batch_per_device=BATCH // 2, nodes=2))
     found = held(both, traced({("conv1", "backward"): 0.9}), computing(0.1), MEMORY)
-    assert "what the exchange of gradients costs: needs the same cell" in sentence(found)
+    assert "what the exchange of gradients costs: its trace names none" in sentence(found)
 
 
 def test_of_several_ranks_with_threads_of_their_own_each_needs_what_one_alone_does() -> None:

@@ -65,11 +65,32 @@ def test_what_ranks_exchange_takes_the_moments_in_which_nothing_else_runs() -> N
     assert shares(*said) == {CONV: [0.4], FC: [0.05], both: [0.35], GAP: [pytest.approx(0.2)]}
 
 
+def test_an_exchange_that_holds_the_only_thread_is_not_hidden_by_what_waits_for_it() -> None:
+    both = Place("", EXCHANGE)
+    said = [
+        ran(0, 10),
+        ran(10, 90, lane=(0, 0))._replace(holds=False),
+        ran(10, 80, both, lane=1),
+    ]
+    alone, two = (
+        {one.place: one.shares for one in attribution("", ((0, 100),), said, [], threads).parts}
+        for threads in (1, 2)
+    )
+    assert alone == {CONV: [0.2], both: [0.7], GAP: [pytest.approx(0.1)]}
+    assert two == {CONV: [0.9], GAP: [pytest.approx(0.1)]}
+
+
+def test_what_goes_on_in_other_threads_is_kept_as_one_operation() -> None:
+    said = [ran(0, 10), ran(10, 90, lane=(0, 0))._replace(holds=False), ran(30, 70, FC, lane=1)]
+    (step,) = attribution("", ((0, 100),), said, [], 2).kept
+    assert [(one.start, one.end) for one in step.operations] == [(0, 90), (30, 70)]
+
+
 @pytest.mark.parametrize(("threads", "conv"), [(1, 0.5), (2, 0.7), (4, 0.7)])
 def test_what_waits_for_a_thread_takes_none_of_another_s_time(threads: int, conv: float) -> None:
     said = [
         ran(0, 10),
-        ran(10, 90, lane="later")._replace(holds=False),  # or runs in another thread
+        ran(10, 90, lane=(0, 0))._replace(holds=False),  # or runs in another thread
         ran(30, 70, FC, lane=1),
     ]
     parts = attribution("", ((0, 100),), said, [], threads).parts

@@ -43,7 +43,10 @@ INSTRUCTIONS = (
     ("while.2", "while", f"jit(step)/transpose(jvp({CONV1}))/while"),
     ("input_fusion.7", "fusion", f"jit(step)/{UPDATE}/add"),
     ("copy.5", "copy", f"jit(step)/{UPDATE}/copy"),
+    ("copy.6", "copy", f"jit(step)/{UPDATE}/copy"),
 )
+LARGE = 3 * 2**20 // (8 * 4)
+"""Rows of eight numbers that are 3 MiB."""
 FLOAT32 = 11
 OP, MODULE, CALL, ANY = 1, 2, 3, 4
 STATS = {OP: "hlo_op", MODULE: "hlo_module", CALL: "correlation_id", ANY: "jit_step"}
@@ -92,9 +95,10 @@ def plane(name: str, lines: Mapping[str, Iterable[Event]]) -> bytes:
 
 def program() -> bytes:
     """Write the plane that holds the program that XLA compiled."""
-    shape = number_field(2, FLOAT32) + number_field(3, 16) + number_field(3, 8)
     computation = number_field(5, 1)
     for number, (name, opcode, op_name) in enumerate(INSTRUCTIONS, start=1):
+        rows = LARGE if name == "copy.6" else 16
+        shape = number_field(2, FLOAT32) + number_field(3, rows) + number_field(3, 8)
         own = field(1, name) + field(2, opcode) + field(3, shape) + field(7, field(2, op_name))
         computation += field(2, own + number_field(35, number))
     proto = field(1, field(1, "jit_step") + field(3, computation))

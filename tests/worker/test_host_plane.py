@@ -24,11 +24,17 @@ def shares(folder: Path, threads: int, *lines: list[Event]) -> dict[Place, float
     return {one.place: round(one.shares[0], 6) for one in found.parts}
 
 
-def test_a_copy_whose_other_part_waits_for_the_thread_takes_what_both_parts_take(tmp_path: Path):
-    copy, end = ("copy.5", 100, 50, of("copy.5")), ("end: copy.5", 900, 1, b"")
-    fusion = ("loop_add_fusion", 150, 650, of("loop_add_fusion"))
+def test_a_copy_whose_other_blocks_wait_for_the_thread_takes_what_all_of_them_take(tmp_path: Path):
+    copy, end = ("copy.6", 100, 50, of("copy.6")), ("end: copy.6", 900, 1, b"")
+    fusion = ("loop_add_fusion", 150, 600, of("loop_add_fusion"))
     found = shares(tmp_path, 1, [copy, fusion, end])
-    assert found == {UPDATED: 0.1, BACKWARD: 0.65, GAP: 0.25}
+    assert found == {UPDATED: 0.15, BACKWARD: 0.6, GAP: 0.25}  # 3 MiB are three blocks
+
+
+def test_an_end_that_was_not_noted_is_not_that_of_the_next_time(tmp_path: Path):
+    first, second = (("copy.5", start, 50, of("copy.5")) for start in (100, 500))
+    found = shares(tmp_path, 1, [first, second, ("end: copy.5", 560, 1, b"")])
+    assert found == {UPDATED: 0.1, GAP: 0.9}  # 16x8 numbers are one block: nothing is left of it
 
 
 @pytest.mark.parametrize(("threads", "forward"), [(1, 0.3), (2, 0.35)])

@@ -18,6 +18,7 @@ from harness.analysis.explain.fused_layers import Members, joined
 from harness.analysis.explain.kinds import Kind, kinds
 from harness.analysis.explain.pair import Block, answer_of, inverse, inverted, paired_steps
 from harness.analysis.explain.step_shares import (
+    GAPS,
     UNEXPLAINED,
     Key,
     Share,
@@ -215,7 +216,9 @@ def _terms(
         for parts in (first, second):
             parts[SMALLER] = together([parts.get(one.key, nothing) for one in smaller])
         both_s = first[SMALLER].mean * whole_s[0], second[SMALLER].mean * whole_s[1]
-        ran = kinds((one.difference_s, one.first_operations) for one in smaller)
+        ran = kinds(
+            (one.difference_s, one.first_operations) for one in smaller if one.key[1] != GAPS
+        )
         listed.insert(-1, Term(SMALLER, *both_s, None, parts=len(smaller), kinds=ran))
     level = ALPHA / len(listed)
     return tuple(

@@ -21,7 +21,10 @@ def kinds(parts: Iterable[tuple[float, Sequence[Operation]]]) -> tuple[Kind, ...
     """Sort parts, each with its difference and its operations, by what takes most in each."""
     found = defaultdict[str, list[float]](list)
     for difference_s, operations in parts:
-        if operations:
-            found[max(operations, key=lambda one: one.share).name].append(difference_s)
+        shares = defaultdict[str, float](float)
+        for one in operations:
+            shares[one.name] += one.share
+        if shares:
+            found[max(shares, key=lambda name: shares[name])].append(difference_s)
     every = (Kind(name, len(each), sum(each)) for name, each in found.items())
     return tuple(sorted(every, key=lambda one: -one.difference_s))

@@ -23,10 +23,10 @@ Key = tuple[str, str]
 
 UNEXPLAINED: Key = ("", "unexplained")
 INPUT: Key = ("", "input")
-EXCHANGE = "exchange"
+EXCHANGE, GAPS = "exchange", "host gaps"
 DISTURBED = 0.25
 """Traced steps that differ by more from untraced ones, or those from the timed, explain nothing."""
-_WHOLE = ("update", "loss", "layout copy", "plain copy", "host gaps", "input", EXCHANGE)
+_WHOLE = ("update", "loss", "layout copy", "plain copy", GAPS, "input", EXCHANGE)
 """Phases that are compared as a whole: their operations are not divided alike everywhere."""
 
 
@@ -54,7 +54,15 @@ def together(shares: Sequence[Share]) -> Share:
     there = [one for one in shares if one.each]
     return Share(
         tuple(map(sum, zip(*(one.each for one in there), strict=True))),
-        tuple(operation for one in there for operation in one.operations),
+        _of_all([(one.mean, one.operations) for one in there]),
+    )
+
+
+def _of_all(parts: Sequence[tuple[float, Sequence[Operation]]]) -> tuple[Operation, ...]:
+    """Give the operations of some parts, each with its share of all of them."""
+    whole = sum(mean for mean, _ in parts) or 1.0
+    return tuple(
+        replace(one, share=one.share * mean / whole) for mean, each in parts for one in each
     )
 
 
@@ -165,19 +173,16 @@ def _slowed(cell: CellResult, shares: StepShares) -> Iterator[tuple[float, str, 
 
 def step_shares(of: Attribution) -> StepShares:
     """Join the parts that are compared as a whole, over the quicker half of the traced steps."""
-    middle, quick = median(of.step_s), quick_steps(of)
-    rows: dict[Key, list[float]] = {}
-    operations: dict[Key, list[Operation]] = defaultdict(list)
+    counting = weights(of)
+    members: dict[Key, list[Share]] = defaultdict(list)
     for part in of.parts:
-        key = _key(part.site, part.phase)
-        row = rows.setdefault(key, [0.0] * len(quick))
-        for place, at in enumerate(quick):
-            row[place] += part.shares[at]
-        operations[key] += part.operations
-    parts = {key: Share(tuple(row), tuple(operations[key])) for key, row in rows.items()}
+        each = tuple(weight * part.shares[at] for at, weight in counting.items())
+        members[_key(part.site, part.phase)].append(Share(each, part.operations))
+    parts = {key: together(each) for key, each in members.items()}
     untraced_s = median(of.untraced_s) if of.untraced_s else None
-    slowed = _quicker(of.step_s) / _quicker(of.untraced_s) - 1 if of.untraced_s else None
-    return StepShares(of.traced_by, middle, slowed, untraced_s, len(quick), parts)
+    usual = fmean if _exchanges(of) else _quicker
+    slowed = usual(of.step_s) / usual(of.untraced_s) - 1 if of.untraced_s else None
+    return StepShares(of.traced_by, median(of.step_s), slowed, untraced_s, len(counting), parts)
 
 
 def _quicker(steps: Sequence[float]) -> float:
@@ -186,12 +191,20 @@ def _quicker(steps: Sequence[float]) -> float:
     return fmean(one for one in steps if one <= middle)
 
 
-def quick_steps(of: Attribution) -> tuple[int, ...]:
-    """Give the places of the traced steps that count."""
-    if any(part.phase == EXCHANGE for part in of.parts):
-        return tuple(range(len(of.step_s)))
+def weights(of: Attribution) -> dict[int, float]:
+    """Give the places of the traced steps that count, each with its weight, on average one.
+
+    Where every step counts, a longer one counts for more.
+    """
+    if _exchanges(of):
+        usual = fmean(of.step_s)
+        return {at: one / usual for at, one in enumerate(of.step_s)}
     middle = median(of.step_s)
-    return tuple(at for at, one in enumerate(of.step_s) if one <= middle)
+    return {at: 1.0 for at, one in enumerate(of.step_s) if one <= middle}
+
+
+def _exchanges(of: Attribution) -> bool:
+    return any(part.phase == EXCHANGE for part in of.parts)
 
 
 def _key(site: str, phase: str) -> Key:

@@ -14,22 +14,23 @@ from statistics import fmean
 
 from harness.analysis.explain.step_shares import (
     EXCHANGE,
+    GAPS,
     INPUT,
     UNEXPLAINED,
     Key,
     StepShares,
     as_traced,
-    quick_steps,
     step_s,
     timed_shares,
     waited,
+    weights,
 )
 from harness.analysis.scaling.gradient_exchange import ExchangePair
 from harness.store.record_readers.attribution import Attribution, Operation
 from harness.verdicts.results import CellResult
 from harness.worker.attribution.idle import LAUNCH_UNKNOWN, NOT_BEGUN
 
-WAITING, HOST, OTHER = "waiting for input", "host gaps", "other"
+WAITING, HOST, OTHER = "waiting for input", GAPS, "other"
 PHASES = (
     *("forward", "loss", "backward", "update", "layout copy", "plain copy"),
     *(HOST, OTHER, WAITING, EXCHANGE),
@@ -145,7 +146,7 @@ def anatomy(cell: CellResult, divided: Attribution | str, pair: ExchangePair | N
         tuple(sorted(sites, key=lambda one: -one.share)),
         _kinds(divided, 1 - waited(cell)),
         "",
-        "" if EXCHANGE in phases else _exchange(cell, None)[1],
+        "" if EXCHANGE in phases or not _is_of_ranks(cell) else "its trace names none",
         as_traced(cell, shares),
         _gaps(cell, shares),
     )
@@ -189,10 +190,10 @@ def _phase(key: Key) -> str:
 
 def _kinds(of: Attribution, whole: float) -> tuple[Kind, ...]:
     """Add up each kind of operation over all layers; ``whole`` is the share that was traced."""
-    quick = quick_steps(of)
+    counting = weights(of)
     took, times = defaultdict[str, float](float), defaultdict[str, float](float)
     for part in of.parts:
-        share = fmean(part.shares[at] for at in quick) * whole
+        share = fmean(part.shares[at] * each for at, each in counting.items()) * whole
         if part.phase == HOST:
             continue
         for one in part.operations:
@@ -203,9 +204,14 @@ def _kinds(of: Attribution, whole: float) -> tuple[Kind, ...]:
     return tuple(sorted(found, key=lambda one: (not one.name, -one.share)))
 
 
+def _is_of_ranks(cell: CellResult) -> bool:
+    """Tell whether devices exchange gradients in a cell's step."""
+    return cell.scale.devices > 1 and cell.factors.get("communicate") is not False
+
+
 def _exchange(cell: CellResult, pair: ExchangePair | None) -> tuple[float | None, str]:
     """Give the exposed exchange's share of the step, or why it is not known."""
-    if cell.scale.devices == 1:
+    if not _is_of_ranks(cell):
         return None, ""
     if pair is not None:
         return min(1.0, max(0.0, pair.exposed_s / pair.whole_s)), ""

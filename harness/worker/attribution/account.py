@@ -1,9 +1,10 @@
 """Divide traced steps among the operations that ran in them.
 
 Every moment of a step belongs to the operations that run in it, in equal parts; on one thread, to
-the innermost. What ranks exchange has the moments in which nothing else runs. A moment in which
-none runs is a gap of the host, which is known by what comes next. So the shares of a step add up to
-one, and what carries no mark keeps a name of its own.
+the innermost. What may run in threads that no trace shows has no more than there are threads for.
+What ranks exchange has the moments in which nothing else runs. A moment in which none runs is a gap
+of the host, which is known by what comes next. So the shares of a step add up to one, and what
+carries no mark keeps a name of its own.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Ran(NamedTuple):
     place: Place
     operation: Operation
     holds: bool = True
-    """Whether it held its thread; else the rest of it ran in others', or waited for one of them."""
+    """Whether it held its thread. What went on of it in others, or waited for one of them, is told
+    apart: its lane is the other one's lane and start."""
 
 
 class Part(NamedTuple):
@@ -95,12 +97,12 @@ def attribution(
         for one in inside:
             if one.start >= start and one.holds:
                 counts[one.place][one.operation] += 1
-        whole.append(Step(number, start, end, [_as_it_ran(one, start, end) for one in inside]))
+        whole.append(Step(number, start, end, list(_as_they_ran(inside, start, end))))
         spent[GAP] += 0
         reached = start
         for begun, ended, running in _moments(inside, start, end):
             _add_gap(reached, begun, "before " + _words(running[0].place), spent, taken, counts)
-            for one, part in _parts(running, threads):
+            for one, part in _parts(_counted(running, threads), threads):
                 spent[one.place] += (ended - begun) * part
                 taken[one.place][one.operation] += int((ended - begun) * part)
             reached = ended
@@ -114,6 +116,14 @@ def attribution(
     ]
     step_s = [(end - start) / 1e9 for start, end in steps]
     return Attribution(traced_by, step_s, parts, list(untraced_s), chosen(whole))
+
+
+def _counted(running: Sequence[Ran], threads: int) -> Sequence[Ran]:
+    """Leave out what ranks exchange while anything else runs, or may: not what waits for them."""
+    exchanging = [one for one in running if one.place.phase == EXCHANGE]
+    is_free = threads > sum(one.holds for one in exchanging)
+    computing = [one for one in running if one.place.phase != EXCHANGE and (one.holds or is_free)]
+    return computing or exchanging or running
 
 
 def _parts(running: Sequence[Ran], threads: int) -> Iterator[Tuple[Ran, float]]:
@@ -146,8 +156,13 @@ def _add_gap(
         counts[GAP][found] += 1
 
 
-def _as_it_ran(one: Ran, start: int, end: int) -> RanInStep:
-    return RanInStep((*one.place, *one.operation), max(start, one.start), min(end, one.end))
+def _as_they_ran(inside: Sequence[Ran], start: int, end: int) -> Iterator[RanInStep]:
+    """Give each operation of a step once, until the end of what went on in other threads."""
+    later = {one.lane: one.end for one in inside if not one.holds}
+    for one in inside:
+        if one.holds:
+            ended = min(end, later.get((one.lane, one.start), one.end))
+            yield RanInStep((*one.place, *one.operation), max(start, one.start), ended)
 
 
 def _operations(
@@ -182,8 +197,7 @@ def _moments(inside: Sequence[Ran], start: int, end: int) -> Iterator[Tuple[int,
         if moment > before:
             running = [inside[stack[-1]] for stack in lanes.values()]
             if running:
-                computing = [one for one in running if one.place.phase != EXCHANGE]
-                yield before, moment, computing or running
+                yield before, moment, running
             before = moment
         lane = inside[at].lane
         if begins:

@@ -8,6 +8,7 @@ events say only when that was launched.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Sequence
 
@@ -32,8 +33,10 @@ from harness.worker.contracts import Unsupported
 OF_XLA = "hlo_op"
 ENDED = "end: "
 COPY = "copy"
-"""Split among threads in equal parts: what others do of it takes as long as the first, and before
-that it waited for them, maybe until the step's end."""
+BLOCK, MOST_BLOCKS = 2**20, 8
+"""XLA copies so many bytes at a time, in so many blocks at most: the first where the copy begins,
+the others in the pool (xla/backends/cpu/runtime/copy_thunk.cc). Each takes about as long; before
+that they wait for a thread, maybe until the step's end."""
 EXCHANGING = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-")
 """How XLA's instructions begin by which ranks exchange."""
 COLLECTIVES = ("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll")
@@ -77,18 +80,19 @@ def _of_xla(
     events: List[xspace.Event], modules: Dict[str, Dict[str, Instruction]], marks: Marks
 ) -> Iterator[Ran]:
     ends: Dict[str, Deque[int]] = defaultdict(deque)
+    starts: Dict[str, Deque[int]] = defaultdict(deque)
     in_order = sorted(events, key=lambda one: one.start)
     for event in in_order:
         if event.name.startswith(ENDED):
             ends[event.name[len(ENDED) :]].append(event.start)
-    for number, event in enumerate(in_order):
+        elif OF_XLA in event.stats:
+            starts[event.name].append(event.start)
+    for event in in_order:
         name = event.stats.get(OF_XLA)
         if name is None:
             continue
-        later = ends[event.name]
-        while later and later[0] < event.start:
-            later.popleft()
-        ended = later.popleft() if later else event.end
+        starts[event.name].popleft()
+        ended = _ended(event, ends[event.name], starts[event.name])
         instruction = modules.get(event.stats.get("hlo_module", ""), {}).get(name)
         if instruction is None:
             place, operation = UNMARKED, Operation(name, "", "")
@@ -102,9 +106,27 @@ def _of_xla(
         yield Ran(event.start, event.end, event.line, place, operation)
         begun = event.end
         if instruction is not None and instruction.opcode == COPY:
-            begun = max(begun, ended - (event.end - event.start))
+            begun = max(begun, ended - (_blocks(instruction) - 1) * (event.end - event.start))
         if ended > begun:
-            yield Ran(begun, ended, ("later", number), place, operation, holds=False)
+            yield Ran(begun, ended, (event.line, event.start), place, operation, holds=False)
+
+
+def _ended(event: xspace.Event, ends: Deque[int], starts: Deque[int]) -> int:
+    """Say when the last part of an instruction ended: before it begins again, if that was noted."""
+    while ends and ends[0] < event.start:
+        ends.popleft()
+    if ends and not (starts and starts[0] < ends[0]):
+        return max(event.end, ends.popleft())
+    return event.end
+
+
+def _blocks(instruction: Instruction) -> int:
+    """Say in how many blocks XLA makes a copy."""
+    bits = re.sub(r"[^0-9]", "", instruction.type) or "8"
+    size = int(bits) // 8
+    for one in instruction.shape.split("x"):
+        size *= int(one or 1)
+    return max(1, min(MOST_BLOCKS, -(-size // BLOCK)))
 
 
 def _place(instruction: Instruction, marks: Marks) -> Place:

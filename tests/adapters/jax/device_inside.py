@@ -27,7 +27,7 @@ def test_kernels_belong_where_their_instructions_do():
 
     attribution.divided = watched
     try:
-        on_cpu = attribution.attribute(activity, WORKLOAD.network, is_gpu=False)
+        on_cpu = attribution.attribute(activity, WORKLOAD.network, threads=1, is_gpu=False)
     finally:
         attribution.divided = divided
     trace, *more = given[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 
 from harness.worker.attribution.marks import (
     BACKWARD,
@@ -24,6 +24,8 @@ from harness.worker.contracts import Unsupported
 
 CALL = "## Call CompiledFxGraph"
 BACKWARD_CALL = "CompiledFunctionBackward"
+KERNEL = "cpp_"
+"""How the names of kernels begin that Inductor writes for CPUs."""
 _MODULE = re.compile(r"^L\['self'\]\.network\.")
 _OF_GRAPH = re.compile(r"^graph_\d+_")
 
@@ -44,15 +46,16 @@ class Graph(NamedTuple):
 
 @contextmanager
 def kept_graphs(network: Any, found: List[Graph]) -> Iterator[None]:
-    """Compile anew what is compiled meanwhile; append what each graph's kernels are made of.
+    """Divide anew what is compiled meanwhile into kernels; append what each of them is made of.
 
-    Kernels then open a range of their own in a trace, and are otherwise those that are timed.
+    The kernels' own code comes from the cell's cache: they are those that are timed, each within a
+    range of its own.
     """
     try:
         from torch._functorch import config as of_gradients
-        from torch._inductor import config, debug, graph
+        from torch._inductor import async_compile, config, debug, graph
 
-        compiled = graph.GraphLowering.codegen
+        compiled, loaded = graph.GraphLowering.codegen, async_compile.AsyncCompile.wait
         config.trace.provenance_tracking_level  # noqa: B018 - what older ones lack
     except (ImportError, AttributeError) as error:
         message = "this torch keeps no provenance of its kernels: {}".format(error)
@@ -65,17 +68,30 @@ def kept_graphs(network: Any, found: List[Graph]) -> Iterator[None]:
         found.append(_graph(lowering, of_kernels, layers))
         return made
 
-    settings = {
-        "cpp.enable_kernel_profile": True,
-        "trace.provenance_tracking_level": 1,
-        "fx_graph_cache": False,
-    }
+    def in_ranges(own: Any, scope: Dict[str, Any]) -> None:
+        loaded(own, scope)
+        kernels = [name for name in scope if name.startswith(KERNEL) and callable(scope[name])]
+        scope.update((name, _in_a_range(name, scope[name])) for name in kernels)
+
+    settings = {"trace.provenance_tracking_level": 1, "fx_graph_cache": False}
     graph.GraphLowering.codegen = keep
+    async_compile.AsyncCompile.wait = in_ranges
     try:
         with config.patch(settings), of_gradients.patch(enable_autograd_cache=False):
             yield
     finally:
         graph.GraphLowering.codegen = compiled
+        async_compile.AsyncCompile.wait = loaded
+
+
+def _in_a_range(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    from torch._C._profiler import _RecordFunctionFast
+
+    def called(*given: Any) -> Any:
+        with _RecordFunctionFast(name):
+            return kernel(*given)
+
+    return called
 
 
 def _layers(network: Any) -> Dict[str, str]:
