@@ -20,8 +20,8 @@ def _blocks(results: Results, evidence: Evidence) -> Iterator[Block]:
         "something else and are not ranked. By hooks: what the untimed probe saw of it from "
         "inside, where a framework lets it: from the moment no gradient is left to compute until "
         "all are averaged, medians over the steps of its first rank, which hooks make slower. What "
-        "a step is made of has the exchange of traced steps, in moments in which nothing else ran: "
-        "less than the difference here, as exchanging also slows what runs beside it."
+        "a step is made of has the exchange of a few traced steps, while nothing else ran; the "
+        "difference here is of all trials, and has what exchanging slows beside it, too."
     )
     messages = Note(
         "Algorithm bandwidth is the message over the time; bus bandwidth is what each link must "

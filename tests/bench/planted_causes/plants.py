@@ -180,10 +180,9 @@ MESSAGES: dict[str, Edit] = {
             "        def step(state: Any, batch: Any) -> Any:\n"
             "            made, loss = plain(state, batch)\n"
             "            rows = self._jax.tree.leaves(batch)[0]\n"
-            "            rows = rows.reshape(rows.shape[0], -1)[:, :1].astype(numpy.float32)\n"
-            "            for _ in range(3):  # one after the other, as each needs the one before\n"
-            "                loss = loss + 1e-30 * numpy.sin(rows * loss).sum()\n"
-            "            return made, loss\n\n"
+            "            own = rows.reshape(self._size, -1)[:, :1].astype(numpy.float32)\n"
+            "            more = numpy.maximum(own * loss, numpy.arange(1500000.0)).sum(0)\n"
+            "            return made, loss + 1e-30 * numpy.abs(more).sum()\n\n"
             "        whole = (self._whole, self._whole)\n"
         ),
     ),
