@@ -40,13 +40,14 @@ def test_a_moment_in_which_nothing_runs_is_a_gap() -> None:
 
 def test_of_a_gap_it_is_said_before_what_it_lies() -> None:
     steps = ((0, 100), (100, 200))
-    said = (ran(10, 30), ran(50, 60, FC), ran(110, 200))
+    said = (ran(10, 30), ran(50, 60, FC), ran(65, 75, UNMARKED), ran(110, 200))
     (gap,) = [one for one in attribution("", steps, said, []).parts if one.place == GAP]
     told = {one["name"]: (one["times"], round(one["share"], 3)) for one in gap.operations}
     assert told == {
-        "after the last operation": (0.5, 0.5),
-        "before conv1 forward": (1, 0.25),
-        "before fc backward": (0.5, 0.25),
+        "after the last operation": (0.5, 0.357),
+        "before what carries no mark": (0.5, 0.071),
+        "before conv1 forward": (1, 0.286),
+        "before fc backward": (0.5, 0.286),
     }
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
-from harness.worker.attribution.marks import EXCHANGE, GAPS, Place
+from harness.worker.attribution.marks import EXCHANGE, GAPS, UNMARKED, Place
 from harness.worker.attribution.traced_steps import Operation as RanInStep
 from harness.worker.attribution.traced_steps import Step, chosen
 
@@ -137,6 +137,8 @@ def _parts(running: Sequence[Ran], threads: int) -> Iterator[Tuple[Ran, float]]:
 
 
 def _words(place: Place) -> str:
+    if place == UNMARKED:
+        return "what carries no mark"
     return "{} {}".format(place.site, place.phase).strip()
 
 
