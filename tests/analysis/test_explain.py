@@ -237,6 +237,7 @@ def test_where_ranks_exchange_every_step_counts_by_its_length() -> None:
     assert found.parts["", "exchange"].mean == pytest.approx((0.002 + 0.032) / 0.05)
     assert sum(one.mean for one in found.parts.values()) == pytest.approx(1)
     assert found.slowed == pytest.approx(1.5)
+    assert (found.traced_step_s, found.untraced_step_s) == pytest.approx((0.025, 0.01))
     assert found.steps == 2
 
 

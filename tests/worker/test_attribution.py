@@ -81,10 +81,10 @@ def test_an_exchange_that_holds_the_only_thread_is_not_hidden_by_what_waits_for_
     assert two == {CONV: [0.9], GAP: [pytest.approx(0.1)]}
 
 
-def test_what_goes_on_in_other_threads_is_kept_as_one_operation() -> None:
+def test_what_goes_on_in_other_threads_is_kept_by_itself() -> None:
     said = [ran(0, 10), ran(10, 90, lane=(0, 0))._replace(holds=False), ran(30, 70, FC, lane=1)]
     (step,) = attribution("", ((0, 100),), said, [], 2).kept
-    assert [(one.start, one.end) for one in step.operations] == [(0, 90), (30, 70)]
+    assert [(one.start, one.end) for one in step.operations] == [(0, 10), (10, 90), (30, 70)]
 
 
 @pytest.mark.parametrize(("threads", "conv"), [(1, 0.5), (2, 0.7), (4, 0.7)])

@@ -72,11 +72,11 @@ class StepShares:
 
     traced_by: str
     traced_step_s: float
-    """The median traced step."""
+    """The median traced step; where ranks exchange the mean, as trials have it."""
     slowed: float | None
     """By how much tracing made steps longer, the quicker halves of both; None as below."""
     untraced_step_s: float | None
-    """The median of the steps beside them that nothing traced; None of runs that made none."""
+    """The same of the steps beside them that nothing traced; None of runs that made none."""
     steps: int
     """How many of them count."""
     parts: Mapping[Key, Share]
@@ -179,10 +179,10 @@ def step_shares(of: Attribution) -> StepShares:
         each = tuple(weight * part.shares[at] for at, weight in counting.items())
         members[_key(part.site, part.phase)].append(Share(each, part.operations))
     parts = {key: together(each) for key, each in members.items()}
-    untraced_s = median(of.untraced_s) if of.untraced_s else None
-    usual = fmean if _exchanges(of) else _quicker
+    middle, usual = (fmean, fmean) if _exchanges(of) else (median, _quicker)
+    untraced_s = middle(of.untraced_s) if of.untraced_s else None
     slowed = usual(of.step_s) / usual(of.untraced_s) - 1 if of.untraced_s else None
-    return StepShares(of.traced_by, median(of.step_s), slowed, untraced_s, len(counting), parts)
+    return StepShares(of.traced_by, middle(of.step_s), slowed, untraced_s, len(counting), parts)
 
 
 def _quicker(steps: Sequence[float]) -> float:

@@ -1,7 +1,8 @@
 """Let a step that was quicker over a layer than the layer alone say what this machine can do.
 
 Not every framework times layers alone, and one alone may wait for memory that its step finds in a
-cache. Only what several steps of a run did counts: one is no measure of itself. What took less than
+cache. Only what two cells of a run did counts, by the slower of them: one is no measure of itself,
+and its step may have been divided wrongly. What took less than
 multiplying at the highest rate, or moving its tensors, was computed together with a neighbour, and
 says nothing.
 """
@@ -21,6 +22,8 @@ from harness.store.record_readers.attribution import NOT_MADE, Attribution
 from harness.store.record_readers.ceilings import Ceiling
 from harness.verdicts.results import CellResult
 
+_CELLS = 2
+
 
 def lowered(
     known: MachineFloors,
@@ -28,16 +31,19 @@ def lowered(
     attributions: Mapping[str, Attribution | str],
     ceilings: Sequence[Ceiling],
 ) -> MachineFloors:
-    """Lower the floors of layers that were timed alone by the quickest of several steps."""
-    seen: dict[str, list[tuple[float, CellResult]]] = defaultdict(list)
+    """Lower the floors of layers that were timed alone by the two cells that were quickest."""
+    seen: dict[str, dict[str, tuple[float, CellResult]]] = defaultdict(dict)
     for cell in results.cells if known.layers else ():
         divided = attributions.get(cell.key, NOT_MADE)
         for words, took_s in _took(cell, divided, ceilings):
-            seen[words].append((took_s, cell))
+            least_s, _ = seen[words].get(cell.key, (took_s, cell))  # of layers that are alike
+            seen[words][cell.key] = min(least_s, took_s), cell
     layers = dict(known.layers)
     for words in layers.keys() & seen.keys():
-        took_s, cell = min(seen[words], key=lambda one: one[0])
-        if len(seen[words]) > 1 and took_s < layers[words].seconds:
+        if len(seen[words]) < _CELLS:
+            continue
+        took_s, cell = sorted(seen[words].values(), key=lambda one: one[0])[_CELLS - 1]
+        if took_s < layers[words].seconds:
             layers[words] = replace(
                 layers[words],
                 seconds=took_s,

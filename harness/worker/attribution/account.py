@@ -44,8 +44,7 @@ class Ran(NamedTuple):
     place: Place
     operation: Operation
     holds: bool = True
-    """Whether it held its thread. What went on of it in others, or waited for one of them, is told
-    apart: its lane is the other one's lane and start."""
+    """Whether it held its thread. What went on of it in others, or waited for one, is told apart."""
 
 
 class Part(NamedTuple):
@@ -97,7 +96,7 @@ def attribution(
         for one in inside:
             if one.start >= start and one.holds:
                 counts[one.place][one.operation] += 1
-        whole.append(Step(number, start, end, list(_as_they_ran(inside, start, end))))
+        whole.append(Step(number, start, end, [_as_it_ran(one, start, end) for one in inside]))
         spent[GAP] += 0
         reached = start
         for begun, ended, running in _moments(inside, start, end):
@@ -121,7 +120,7 @@ def attribution(
 def _counted(running: Sequence[Ran], threads: int) -> Sequence[Ran]:
     """Leave out what ranks exchange while anything else runs, or may: not what waits for them."""
     exchanging = [one for one in running if one.place.phase == EXCHANGE]
-    is_free = threads > sum(one.holds for one in exchanging)
+    is_free = threads > len(exchanging)
     computing = [one for one in running if one.place.phase != EXCHANGE and (one.holds or is_free)]
     return computing or exchanging or running
 
@@ -158,13 +157,8 @@ def _add_gap(
         counts[GAP][found] += 1
 
 
-def _as_they_ran(inside: Sequence[Ran], start: int, end: int) -> Iterator[RanInStep]:
-    """Give each operation of a step once, until the end of what went on in other threads."""
-    later = {one.lane: one.end for one in inside if not one.holds}
-    for one in inside:
-        if one.holds:
-            ended = min(end, later.get((one.lane, one.start), one.end))
-            yield RanInStep((*one.place, *one.operation), max(start, one.start), ended)
+def _as_it_ran(one: Ran, start: int, end: int) -> RanInStep:
+    return RanInStep((*one.place, *one.operation), max(start, one.start), min(end, one.end))
 
 
 def _operations(

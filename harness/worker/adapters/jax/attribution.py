@@ -17,7 +17,7 @@ import jax
 from harness.worker.attribution import xspace
 from harness.worker.attribution.account import Attribution
 from harness.worker.attribution.marks import STEP, Marks
-from harness.worker.attribution.steps import untraced, wait_for_input, warmed
+from harness.worker.attribution.steps import timed, untraced, wait_for_input, warmed
 from harness.worker.attribution.traced import divided
 
 
@@ -31,6 +31,7 @@ def attribute(activity: Any, network: Any, *, threads: int, is_gpu: bool) -> Att
     untraced_s = untraced(activity, (steps + 1) // 2)
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder, **_without_python()):
+            timed(activity)  # other ranks may have begun to trace later: this one waits for them
             for number in range(steps):
                 wait_for_input(activity)
                 with jax.profiler.StepTraceAnnotation(STEP, step_num=number):
