@@ -70,9 +70,9 @@ _OF_FLOORS = (
 )
 _FLOORS = (
     "The quickest seen here is the least that was measured on this machine for that layer at the "
-    "same shape, batch and precision: alone, or in one of several steps of this run. One that took "
-    "clearly less in either step has no share: it was computed together with its neighbours, or "
-    "timed alone on a busy machine."
+    "same shape, batch and precision: alone, or in the steps of two cells of this run. One that "
+    "took clearly less in either step has no share: it was computed together with its neighbours, "
+    "or timed alone on a busy machine."
 )
 
 

@@ -44,7 +44,7 @@ class Ran(NamedTuple):
     place: Place
     operation: Operation
     holds: bool = True
-    """Whether it held its thread. What went on of it in others, or waited for one, is told apart."""
+    """Whether it held its thread; what went on in others, or waited for one, is told apart."""
 
 
 class Part(NamedTuple):

@@ -31,7 +31,7 @@ def attribute(activity: Any, network: Any, *, threads: int, is_gpu: bool) -> Att
     untraced_s = untraced(activity, (steps + 1) // 2)
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder, **_without_python()):
-            timed(activity)  # other ranks may have begun to trace later: this one waits for them
+            timed(activity)  # it waits for other ranks, which may begin to trace later
             for number in range(steps):
                 wait_for_input(activity)
                 with jax.profiler.StepTraceAnnotation(STEP, step_num=number):

@@ -70,9 +70,7 @@ def _traced(activity: Any, steps: int) -> Tuple[xspace.Trace, str]:
         for is_kept in (False, True):  # beside the steps of a first trace buffers are still made
             tf.profiler.experimental.start(folder)
             try:
-                timed(
-                    activity
-                )  # other ranks may have begun to trace later: this one waits for them
+                timed(activity)  # it waits for other ranks, which may begin to trace later
                 for number in range(steps):
                     wait_for_input(activity)
                     with tf.profiler.experimental.Trace(STEP, step_num=number, _r=1):
