@@ -18,7 +18,6 @@ WAYS = [
     ("torch", "ddp", True),
     ("torch", "ddp", False),
     ("jax", "data-parallel", True),
-    ("tensorflow", "multiworker", True),
 ]
 
 

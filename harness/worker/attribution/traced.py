@@ -39,8 +39,6 @@ the others in the pool (xla/backends/cpu/runtime/copy_thunk.cc). Each takes abou
 that they wait for a thread, maybe until the step's end."""
 EXCHANGING = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-")
 """How XLA's instructions begin by which ranks exchange."""
-COLLECTIVES = ("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "CollectiveAllToAll")
-"""How TensorFlow's kinds of operations begin by which ranks exchange; they end when all have."""
 MOVING = ("Transpose", "_MklTranspose", "_MklToTf", "_MklInputConversion")
 """Kinds of TensorFlow's operations that bring a tensor into another layout."""
 
@@ -183,10 +181,6 @@ def _of_graph(events: List[xspace.Event], marks: Marks, shapes: Shapes) -> Itera
         if not colon or OF_XLA in event.stats or name.startswith(("end", "Eager")) or "::" in kind:
             continue
         if " " in event.name or name.endswith(":") or not kind.lstrip("_").isalnum():
-            continue
-        if kind.startswith(COLLECTIVES):
-            lane = ("exchange", event.start)
-            yield Ran(event.start, event.end, lane, Place("", EXCHANGE), Operation(kind, "", ""))
             continue
         if name == kind:
             continue  # a compiled function as a whole

@@ -186,15 +186,6 @@ MESSAGES: dict[str, Edit] = {
             "        whole = (self._whole, self._whole)\n"
         ),
     ),
-    "tensorflow": (
-        "tensorflow/strategies/strategies.py",
-        "        made = context.all_reduce(mean, list(gradients.values()), self._options)\n",
-        (
-            "        made = context.all_reduce(mean, list(gradients.values()), self._options)\n"
-            "        sums = self._tf.distribute.ReduceOp.SUM\n"
-            "        context.all_reduce(sums, self._tf.zeros([3000000]), self._options)\n"
-        ),
-    ),
 }
 """Messages beside the gradients, which change nothing."""
 OF_HOROVOD: Edit = (
@@ -258,7 +249,7 @@ CAUSES = {
     "exchange": Cause(
         "exchange",
         {name: (edit,) for name, edit in MESSAGES.items()},
-        strategies={"torch": "ddp", "jax": "data-parallel", "tensorflow": "multiworker"},
+        strategies={"torch": "ddp", "jax": "data-parallel"},
     ),
     "horovod": Cause("exchange", {"torch": (OF_HOROVOD,)}, strategies={"torch": "horovod"}),
     NOTHING: Cause("", dict.fromkeys(FRAMEWORKS, ())),

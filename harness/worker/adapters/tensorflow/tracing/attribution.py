@@ -15,7 +15,7 @@ import tensorflow.compat.v2 as tf
 from harness.worker.attribution import xspace
 from harness.worker.attribution.account import Attribution
 from harness.worker.attribution.marks import STEP, Mark, Marks
-from harness.worker.attribution.steps import timed, untraced, wait_for_input, warmed
+from harness.worker.attribution.steps import untraced, wait_for_input, warmed
 from harness.worker.attribution.traced import divided
 from harness.worker.facts.resources import usable_cpus
 
@@ -70,7 +70,6 @@ def _traced(activity: Any, steps: int) -> Tuple[xspace.Trace, str]:
         for is_kept in (False, True):  # beside the steps of a first trace buffers are still made
             tf.profiler.experimental.start(folder)
             try:
-                timed(activity)  # it waits for other ranks, which may begin to trace later
                 for number in range(steps):
                     wait_for_input(activity)
                     with tf.profiler.experimental.Trace(STEP, step_num=number, _r=1):
