@@ -106,9 +106,10 @@ class FrameworkInfo:
             return None
         if ANY in declined:
             return declined[ANY]
-        offers = ", ".join(_plain(one) for one in allowed if one is not None)
+        asked, *others = (shown(one).strip("'") for one in (value, *allowed) if one is not None)
+        offers = ", ".join(others)
         only = f" (it has: {offers})" if offers else ""
-        return f"{self.name} does not offer {factor} {_plain(value)}{only}"
+        return f"{self.name} does not offer {factor} {asked}{only}"
 
 
 def framework_names() -> tuple[str, ...]:
@@ -232,11 +233,7 @@ def _values(document: Document, name: str, raw: Any) -> tuple[Value, ...] | None
 
 def _strategies(document: Document, file: FrameworkFile) -> dict[str, Strategy]:
     for number, name in enumerate(file.attributes_ranks):
-        if name not in file.strategies:
-            document.fault(
-                ("attributes_ranks", number),
-                f"it has no strategy '{name}'.{nearest(name, file.strategies)}",
-            )
+        _check_offered(document, ("attributes_ranks", number), "strategy", name)
     found = {ALONE: Strategy(), **file.strategies}
     for name, own in file.strategies.items():
         place = ("strategies", name, "same_as")
@@ -300,7 +297,3 @@ def _check_offered(
     if isinstance(offered, list | tuple) and value not in offered:
         hint = nearest(str(value), offered)
         document.fault(place, f"{shown(value)} is not offered here.{hint}", offered)
-
-
-def _plain(value: Value) -> str:
-    return shown(value).strip("'")

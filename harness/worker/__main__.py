@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from harness.worker import external_loop, feed, loop, place
@@ -213,19 +214,10 @@ class Worker:
 
     def _attribute(self, adapter: Adapter, workload: Workload) -> None:
         attribute = self._needed(adapter, "attribute", "attributes no step to its layers")
-        from harness.worker.attribution import traced_steps  # no trial does
-        from harness.worker.attribution.events import say
+        from harness.worker.attribution import events  # no trial does
 
-        try:
-            found = attribute(workload, self._feed(workload), self.job.options)
-        except Unsupported:
-            if self.where.rank == 0:
-                raise
-        if self.where.rank > 0:
-            return  # they step along: the first one's account stands for all
-        kept = os.path.join(os.path.dirname(self.events.path), traced_steps.FILE)
-        traced_steps.write(kept, found.traced_by, found.kept)
-        say(self.events, found)
+        made = partial(attribute, workload, self._feed(workload), self.job.options)
+        events.keep(self.events, self.where, made)
 
     def _ceilings(self, adapter: Adapter, workload: Workload) -> None:
         from harness.worker.facts import ceilings  # no trial does

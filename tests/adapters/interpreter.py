@@ -60,7 +60,7 @@ def work_with(
     program: Path, framework: str, directory: Path, **fields: Any
 ) -> list[dict[str, Any]]:
     """Run one worker by an interpreter on a job and give its events."""
-    path = _written(framework, directory, fields)
+    path = written(framework, directory, fields)
     subprocess.run(
         [program, "-m", "harness.worker", path],
         cwd=directory,
@@ -68,19 +68,20 @@ def work_with(
         capture_output=True,
         check=False,
     )
-    return _events(directory)
+    return events_of(directory)
 
 
 def forked(
     workers: Workers, framework: str, directory: Path, **fields: Any
 ) -> list[dict[str, Any]]:
     """Run one worker that finishes, where its framework is imported already; give its events."""
-    _written(framework, directory, fields)
+    written(framework, directory, fields)
     workers.run(framework, directory, [ROOT])
-    return _events(directory)
+    return events_of(directory)
 
 
-def _written(framework: str, directory: Path, fields: dict[str, Any]) -> Path:
+def written(framework: str, directory: Path, fields: dict[str, Any]) -> Path:
+    """Write the job of a worker: what is not named is that of a short trial of tinycnn."""
     directory.mkdir(parents=True, exist_ok=True)
     given: dict[str, Any] = {
         "purpose": "trial",
@@ -106,8 +107,9 @@ def _written(framework: str, directory: Path, fields: dict[str, Any]) -> Path:
     return path
 
 
-def _events(directory: Path) -> list[dict[str, Any]]:
-    lines = (directory / "events.0.jsonl").read_text(encoding="utf-8").splitlines()
+def events_of(directory: Path, rank: int = 0) -> list[dict[str, Any]]:
+    """Read what a rank said."""
+    lines = (directory / f"events.{rank}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 

@@ -6,20 +6,19 @@ import os
 import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
-from harness.worker import job as jobs
-from harness.worker.job import Job
+from tests.adapters.interpreter import ROOT, written
 from tests.needs import framework
 
-ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 240
 
 
-def run_two(job: Job, folder: Path) -> list[int]:
+def run_two(environment: str, folder: Path, **fields: Any) -> list[int]:
     """Let both ranks of a job run to their end; give how each ended. They print beside the job."""
-    (folder / "job.json").write_text(jobs.text(job), "utf-8")
+    written(environment, folder, fields)
     port = _port()
-    ranks = [_rank(job.environment, number, folder, port) for number in range(2)]
+    ranks = [_rank(environment, number, folder, port) for number in range(2)]
     try:
         return [rank.wait(PATIENCE_S) for rank in ranks]
     finally:

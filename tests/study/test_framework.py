@@ -83,7 +83,7 @@ def test_a_factor_that_is_not_listed_has_only_its_default(write: Write) -> None:
         ),
         (
             "attributes_ranks = ['rong']\n[strategies.ring]",
-            "attributes_ranks[0]: it has no strategy 'rong'. Did you mean 'ring'?",
+            "attributes_ranks[0]: 'rong' is not offered here. Did you mean 'ring'?",
         ),
         ("[factors]\nprecison = 'any'", "factors.precison: unknown key. Did you mean 'precision'?"),
         ("[factors]\nprecision = ['bf61']", "precision[0]: 'bf61' is no value of precision. Did"),

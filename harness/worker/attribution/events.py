@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import os
+from typing import Callable
+
+from harness.worker.attribution import traced_steps
 from harness.worker.attribution.account import Attribution
+from harness.worker.contracts import Unsupported
 from harness.worker.events import Events
+from harness.worker.place import Place
 from harness.worker.redaction.redact import redact_values
 
 DIGITS = 6
+
+
+def keep(events: Events, place: Place, attribute: Callable[[], Attribution]) -> None:
+    """Let ranks trace steps together; the first one's account stands for all, and is kept."""
+    try:
+        found = attribute()
+    except Unsupported:
+        if place.rank == 0:
+            raise
+        return
+    if place.rank > 0:
+        return
+    kept = os.path.join(os.path.dirname(events.path), traced_steps.FILE)
+    traced_steps.write(kept, found.traced_by, found.kept)
+    say(events, found)
 
 
 def say(events: Events, found: Attribution) -> None:
