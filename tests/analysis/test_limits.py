@@ -262,6 +262,12 @@ def test_an_exposed_exchange_makes_it_exchange_bound_and_the_rest_stays_unknown(
     assert "nothing attributed its step" in sentence(found)
 
 
+def test_cores_of_several_ranks_are_those_of_all_together() -> None:
+    used = tuple(Reading("here", f"rank:{one}", "cores used", "1", 0.5) for one in range(2))
+    both = timed(scale=Scale(batch_per_device=BATCH // 2, ranks_per_node=2), readings=used)
+    assert "its 2 ranks together used 1.00 cores" in sentence(held(both, NOT_MADE, computing(0.1)))
+
+
 def test_an_exchange_that_a_trace_tells_needs_no_twin() -> None:
     both = timed(scale=Scale(batch_per_device=BATCH // 2, nodes=2))
     both = replace(both, factors={**both.factors, "communicate": True})

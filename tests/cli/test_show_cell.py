@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,14 @@ def test_a_cell_that_is_not_there_is_answered_with_those_that_are(run: Path) -> 
     told = bakeoff("show", str(run), "--cell", "torhc", cwd=run.parent)
     assert told.returncode == 2
     assert "Did you mean 'torch'?" in told.stderr
+
+
+def test_a_network_whose_step_nothing_divided_is_not_called_untrained(run: Path) -> None:
+    for made in run.glob("cells/*/attribution"):
+        shutil.rmtree(made)
+    told = bakeoff("show", str(run), "--cell", "torch", cwd=run.parent)
+    assert told.returncode == 2
+    assert "nothing divided it in this run" in told.stderr
 
 
 def test_what_trains_nothing_has_no_step_to_take_apart(run: Path) -> None:

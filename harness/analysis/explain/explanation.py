@@ -183,10 +183,15 @@ def _refusal(one: CellResult, other: CellResult) -> str:
         return f"they do different work: {one.task}, {other.task}"
     if one.work_per_step != other.work_per_step:
         work = f"{one.work_per_step:,} and {other.work_per_step:,} {one.unit}"
-        return f"their steps differ in size: {work} a step"
+        return (
+            f"their steps differ in size: {work} a step; `show --cell` takes each apart by itself"
+        )
     for cell in (one, other):
         if cell.factors.get("communicate") is False and not cell.refusal:
-            return f"{cell.label}: its ranks keep their gradients, so it trains something else"
+            return (
+                f"{cell.label}: its ranks keep their gradients, so it trains something else; what "
+                "exchanging costs a step is in `bakeoff export RUN --table communication`"
+            )
         if not cell.is_comparable or cell.gate.state != EQUIVALENT:
             why = cell.refusal or f"the gate says {cell.gate.state}"
             return f"nothing shows that they compute the same: {cell.label}: {why}"

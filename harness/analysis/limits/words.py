@@ -33,7 +33,7 @@ CAUSES = {
     UNDIVIDED: "operations, not divided",
     HOST: "nothing ran (host)",
     WAITING: "waiting for input",
-    EXCHANGE: "exchange of gradients",
+    EXCHANGE: "exchange, or waiting for other ranks",
     NO_PROCESSOR: "no processor",
 }
 UNMARKED = "no cause known"
@@ -72,7 +72,9 @@ def sentence(of: Limit) -> str:
     if unmarked >= _LEAST:
         told.append(f"of {numbers.share(unmarked)} no cause is known")
     if of.busy_cores is not None:
-        cores = f"its ranks used {numbers.number(of.busy_cores)} cores"
+        ranks = of.cell.scale.ranks
+        who = "its ranks" if ranks == 1 else f"its {ranks} ranks together"
+        cores = f"{who} used {numbers.number(of.busy_cores)} cores"
         told.append(", ".join((cores, *of_system(of.cell))))
     is_divided = {KERNELS, UNDIVIDED} & of.shares.keys()
     if is_divided and (disturbed := _disturbed(of)):

@@ -71,7 +71,10 @@ def _show_cell(results: Results, evidence: Evidence, name: str, *, as_json: bool
     called = results.names[found.run, found.key]
     limit = limits(results, evidence).get(found.key)
     if limit is None:
-        raise UsageError(f"{called} has no step to take apart: only networks that are trained do.")
+        why = "only networks that are trained do"
+        if found.macs is not None:
+            why = "nothing divided it in this run, as where a study says measure.explain = false"
+        raise UsageError(f"{called} has no step to take apart: {why}.")
     if as_json:
         emit_json(step_anatomy.as_json(limit, called))
     else:
